@@ -324,11 +324,11 @@ impl CompileContext<'_> {
         match operation {
             Operation::Call(method, args) => Operation::Call(method, args.into_iter().map(|e| self.sealed(e)).collect()),
             Operation::All(list) if list.len() == 1 => Operation::All(list.into_iter().map(|e| self.sealed(e)).collect()),
-            Operation::Each(each) => {
+            Operation::Comprehension(each) => {
                 let over = self.sealed(each.over);
                 let bodies = each.bodies.into_vec();
                 let bodies = self.in_branch(|cx| bodies.into_iter().map(|e| cx.sealed(e)).collect());
-                Operation::Each(Comprehension { over, bodies, ..each })
+                Operation::Comprehension(Comprehension { over, bodies, ..each })
             }
             other => other,
         }

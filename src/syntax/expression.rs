@@ -15,8 +15,8 @@ use crate::diag::{Code, DocumentNode, limits, source};
 use crate::model::Value;
 use crate::terms::expr::{CalledFunction, Expr, ExprCall, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource};
 use crate::terms::expression::{Comprehension, ComprehensionKind, Operation};
-use crate::terms::{Cond, CondTest, Select, methods};
-use crate::text::{TextError, TextLimits, functions};
+use crate::terms::{Cond, CondTest, Select};
+use crate::text::{TextError, TextLimits, functions, methods};
 
 #[derive(pest_derive::Parser)]
 #[grammar = "grammar/expression.pest"]
@@ -40,8 +40,8 @@ impl CompileContext<'_> {
     /// An expression; the `=` before it is left out or not.
     pub fn expression(&mut self, node: &DocumentNode) -> Expr {
         let Some(text) = node.as_text().map(str::to_owned) else {
-            let message = format!("`expression` takes a text, not {}", node.kind());
-            self.fail(Code::ExpressionBad, node.span, message, Some("write `expression = \"a + 1\"`".into()));
+            let message = format!("an expression is a text, not {}", node.kind());
+            self.fail(Code::ExpressionBad, node.span, message, Some("write `\"= a + 1\"` in a file of version 2".into()));
             return Expr::Const(Value::Null);
         };
         let start = usize::from(text.starts_with('='));
@@ -77,7 +77,7 @@ impl CompiledPart {
     }
 }
 
-type Compiled = Result<CompiledPart, TextError>;
+type PartResult = Result<CompiledPart, TextError>;
 
 struct ExpressionCompiler<'c, 'p, 't> {
     cx: &'c mut CompileContext<'p>,
@@ -93,18 +93,18 @@ struct ExpressionCompiler<'c, 'p, 't> {
 
 impl ExpressionCompiler<'_, '_, '_> {
     fn compile(&mut self) -> Result<Expr, TextError> {
-        bounded(self.text)?;
+        check_nesting(self.text)?;
         let mut pairs = ExpressionGrammar::parse(Rule::expression, self.text).map_err(|error| {
             let (InputLocation::Pos(at) | InputLocation::Span((at, _))) = error.location;
-            unexpected(self.text, at)
+            syntax_error(self.text, at)
         })?;
-        let whole = pairs.next().and_then(|whole| whole.into_inner().next()).ok_or_else(|| unexpected(self.text, 0))?;
+        let whole = pairs.next().and_then(|whole| whole.into_inner().next()).ok_or_else(|| syntax_error(self.text, 0))?;
         let part = self.conditional(whole)?;
-        self.settled(part).map(|part| part.expr)
+        self.settle(part).map(|part| part.expr)
     }
 
     /// The value itself of what may be an optional one, for whoever knows only values.
-    fn settled(&self, part: CompiledPart) -> Compiled {
+    fn settle(&self, part: CompiledPart) -> PartResult {
         if self.has_optional { self.method(0, "…", vec![part]) } else { Ok(part) }
     }
 
@@ -113,7 +113,7 @@ impl ExpressionCompiler<'_, '_, '_> {
     }
 
     /// An expression made of parts, unless it nests too deeply.
-    fn nested(&self, at: usize, parts: Vec<CompiledPart>, make: impl FnOnce(Vec<Expr>) -> Expr) -> Compiled {
+    fn nest_parts(&self, at: usize, parts: Vec<CompiledPart>, make: impl FnOnce(Vec<Expr>) -> Expr) -> PartResult {
         let depth = parts.iter().map(|part| part.depth).max().unwrap_or(0) + 1;
         if depth > limits::EXPRESSION_NESTING {
             return Err(TextError::bound(self.text, at, "the expression is nested too deeply; name a part of it as a [[value]] row"));
@@ -121,40 +121,40 @@ impl ExpressionCompiler<'_, '_, '_> {
         Ok(CompiledPart { expr: make(parts.into_iter().map(|part| part.expr).collect()), depth })
     }
 
-    fn operation(&self, at: usize, parts: Vec<CompiledPart>, make: impl FnOnce(Vec<Expr>) -> Operation) -> Compiled {
-        self.nested(at, parts, |parts| Expr::Operation(Box::new(make(parts))))
+    fn operation(&self, at: usize, parts: Vec<CompiledPart>, make: impl FnOnce(Vec<Expr>) -> Operation) -> PartResult {
+        self.nest_parts(at, parts, |parts| Expr::Operation(Box::new(make(parts))))
     }
 
     /// A method that is known by name.
-    fn method(&self, at: usize, name: &str, parts: Vec<CompiledPart>) -> Compiled {
+    fn method(&self, at: usize, name: &str, parts: Vec<CompiledPart>) -> PartResult {
         let Some(method) = methods::find(name) else { return Err(TextError::at(self.text, at, format!("there is no function `{name}`"))) };
         self.operation(at, parts, |args| Operation::Call(method, args))
     }
 
-    fn conditional(&mut self, pair: Pair<'_, Rule>) -> Compiled {
+    fn conditional(&mut self, pair: Pair<'_, Rule>) -> PartResult {
         let at = pair.as_span().start();
         let mut parts = Vec::new();
         for inner in pair.into_inner() {
             parts.push(if inner.as_rule() == Rule::chain { self.chain(inner.into_inner())? } else { self.conditional(inner)? });
         }
         if parts.len() == 1 {
-            return parts.pop().ok_or_else(|| unexpected(self.text, at));
+            return parts.pop().ok_or_else(|| syntax_error(self.text, at));
         }
         self.operation(at, parts, |parts| Operation::Choice(parts.into()))
     }
 
-    fn chain(&mut self, pairs: Pairs<'_, Rule>) -> Compiled {
+    fn chain(&mut self, pairs: Pairs<'_, Rule>) -> PartResult {
         // operands are compiled in the order in which they are written, and joined by precedence
         let operands = pairs.clone().filter(|pair| pair.as_rule() == Rule::unary);
         let mut parts = operands.map(|pair| self.unary(pair)).collect::<Result<Vec<_>, _>>()?.into_iter();
         let this = &*self;
         PRECEDENCE
-            .map_primary(|pair| parts.next().ok_or_else(|| unexpected(this.text, pair.as_span().start())))
-            .map_infix(|left: Compiled, operator, right: Compiled| this.binary(&operator, left?, right?))
+            .map_primary(|pair| parts.next().ok_or_else(|| syntax_error(this.text, pair.as_span().start())))
+            .map_infix(|left: PartResult, operator, right: PartResult| this.binary(&operator, left?, right?))
             .parse(pairs)
     }
 
-    fn binary(&self, operator: &Pair<'_, Rule>, left: CompiledPart, right: CompiledPart) -> Compiled {
+    fn binary(&self, operator: &Pair<'_, Rule>, left: CompiledPart, right: CompiledPart) -> PartResult {
         let at = operator.as_span().start();
         // a long row of the same operator is one operation
         let joins = |list: &Operation| match (list, operator.as_rule()) {
@@ -169,12 +169,12 @@ impl ExpressionCompiler<'_, '_, '_> {
                 return Ok(CompiledPart { expr: Expr::Operation(list), depth });
             }
             let left = CompiledPart { expr: Expr::Operation(list), depth: left.depth };
-            return self.joined(operator, at, left, right);
+            return self.join_operands(operator, at, left, right);
         }
-        self.joined(operator, at, left, right)
+        self.join_operands(operator, at, left, right)
     }
 
-    fn joined(&self, operator: &Pair<'_, Rule>, at: usize, left: CompiledPart, right: CompiledPart) -> Compiled {
+    fn join_operands(&self, operator: &Pair<'_, Rule>, at: usize, left: CompiledPart, right: CompiledPart) -> PartResult {
         let parts = vec![left, right];
         match operator.as_rule() {
             Rule::and => self.operation(at, parts, Operation::All),
@@ -183,9 +183,9 @@ impl ExpressionCompiler<'_, '_, '_> {
         }
     }
 
-    fn unary(&mut self, pair: Pair<'_, Rule>) -> Compiled {
+    fn unary(&mut self, pair: Pair<'_, Rule>) -> PartResult {
         let mut inner: Vec<Pair<'_, Rule>> = pair.into_inner().collect();
-        let Some(operand) = inner.pop() else { return Err(unexpected(self.text, 0)) };
+        let Some(operand) = inner.pop() else { return Err(syntax_error(self.text, 0)) };
         let at = operand.as_span().start();
         // the smallest number has no positive one
         let is_least = operand.as_str().trim() == "9223372036854775808" && inner.last().is_some_and(|sign| sign.as_rule() == Rule::neg);
@@ -214,9 +214,9 @@ impl ExpressionCompiler<'_, '_, '_> {
         Ok(part)
     }
 
-    fn operand(&mut self, pair: Pair<'_, Rule>) -> Compiled {
+    fn operand(&mut self, pair: Pair<'_, Rule>) -> PartResult {
         let mut inner = pair.into_inner().peekable();
-        let Some(atom) = inner.next() else { return Err(unexpected(self.text, 0)) };
+        let Some(atom) = inner.next() else { return Err(syntax_error(self.text, 0)) };
         let at = atom.as_span().start();
         let is_free = |this: &Self, name: &str| !this.names.iter().any(|known| &**known == name);
         let mut part = match atom.as_rule() {
@@ -249,7 +249,7 @@ impl ExpressionCompiler<'_, '_, '_> {
                 let levels = i8::try_from(self.names.len()).unwrap_or(i8::MAX);
                 let is_about_item = matches!(&expr, Expr::Path(path) if path.depends > 0);
                 let outside = levels > 0 && is_about_item;
-                CompiledPart::of(if outside { Expr::Operation(Box::new(Operation::Outside(levels, expr))) } else { expr })
+                CompiledPart::of(if outside { Expr::Operation(Box::new(Operation::OuterPath(levels, expr))) } else { expr })
             }
             _ => self.atom(atom)?,
         };
@@ -292,7 +292,7 @@ impl ExpressionCompiler<'_, '_, '_> {
         CompiledPart::of(Expr::Field(FieldRef { up, field, rest: rest.map(PathSegment::Name).collect() }))
     }
 
-    fn atom(&mut self, pair: Pair<'_, Rule>) -> Compiled {
+    fn atom(&mut self, pair: Pair<'_, Rule>) -> PartResult {
         let at = pair.as_span().start();
         match pair.as_rule() {
             Rule::number => self.number(&pair),
@@ -320,7 +320,7 @@ impl ExpressionCompiler<'_, '_, '_> {
                     return self.method(at, "[…]", parts);
                 }
                 let values = parts.into_iter().skip(1).step_by(2).collect();
-                self.nested(at, values, |list| Expr::List(list.into()))
+                self.nest_parts(at, values, |list| Expr::List(list.into()))
             }
             Rule::table => {
                 let mut parts = Vec::new();
@@ -347,7 +347,7 @@ impl ExpressionCompiler<'_, '_, '_> {
         Ok((flag, values))
     }
 
-    fn number(&self, pair: &Pair<'_, Rule>) -> Compiled {
+    fn number(&self, pair: &Pair<'_, Rule>) -> PartResult {
         let text = pair.as_str();
         let value = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
             Some(digits) => i64::from_str_radix(digits, 16).ok().map(Value::Int),
@@ -360,7 +360,7 @@ impl ExpressionCompiler<'_, '_, '_> {
         }
     }
 
-    fn string(&self, pair: &Pair<'_, Rule>) -> Compiled {
+    fn string(&self, pair: &Pair<'_, Rule>) -> PartResult {
         let inner = pair.clone().into_inner().next();
         let (text, at) = inner.as_ref().map_or(("", 0), |inner| (inner.as_str(), inner.as_span().start()));
         let is_raw = inner.is_some_and(|inner| matches!(inner.as_rule(), Rule::raw | Rule::raw_s | Rule::raw_3 | Rule::raw_3s));
@@ -372,7 +372,7 @@ impl ExpressionCompiler<'_, '_, '_> {
     }
 
     /// A call: a form with variables, a method, or a function of the library.
-    fn function(&mut self, at: usize, name: &str, of: Option<CompiledPart>, arguments: Vec<Pair<'_, Rule>>) -> Compiled {
+    fn function(&mut self, at: usize, name: &str, of: Option<CompiledPart>, arguments: Vec<Pair<'_, Rule>>) -> PartResult {
         match (name, of, arguments.as_slice()) {
             ("has", None, [one]) => self.has(at, one),
             ("cel.bind", None, [variable, value, body]) => {
@@ -386,13 +386,13 @@ impl ExpressionCompiler<'_, '_, '_> {
                 let body = self.within(names, body)?;
                 let flat = name == "optFlatMap";
                 self.has_optional = true;
-                self.operation(at, vec![of, body], |parts| Operation::Present(parts.into(), flat))
+                self.operation(at, vec![of, body], |parts| Operation::OptionalMap(parts.into(), flat))
             }
             ("or" | "orValue", Some(of), [other]) => {
                 let other = self.conditional(other.clone())?;
-                self.operation(at, vec![of, other], |parts| Operation::Otherwise(parts.into(), name == "orValue"))
+                self.operation(at, vec![of, other], |parts| Operation::Fallback(parts.into(), name == "orValue"))
             }
-            (_, Some(of), arguments) => match ComprehensionKind::named(name, arguments.len()) {
+            (_, Some(of), arguments) => match ComprehensionKind::of_method(name, arguments.len()) {
                 Some((kind, variables)) => self.comprehension(at, kind, of, variables, arguments),
                 None => self.call(at, name, Some(of), arguments),
             },
@@ -400,7 +400,7 @@ impl ExpressionCompiler<'_, '_, '_> {
         }
     }
 
-    fn call(&mut self, at: usize, name: &str, of: Option<CompiledPart>, arguments: &[Pair<'_, Rule>]) -> Compiled {
+    fn call(&mut self, at: usize, name: &str, of: Option<CompiledPart>, arguments: &[Pair<'_, Rule>]) -> PartResult {
         let mut parts: Vec<CompiledPart> = of.into_iter().collect();
         for argument in arguments {
             parts.push(self.conditional(argument.clone())?);
@@ -426,13 +426,15 @@ impl ExpressionCompiler<'_, '_, '_> {
             let names: Vec<&str> = function.args.iter().map(|(name, _)| *name).collect();
             return Err(TextError::at(self.text, at, format!("`{name}` takes {}, not {} values", names.join(", "), parts.len())));
         }
-        let parts = parts.into_iter().map(|part| self.settled(part)).collect::<Result<Vec<_>, _>>()?;
+        let parts = parts.into_iter().map(|part| self.settle(part)).collect::<Result<Vec<_>, _>>()?;
         let args = function.args.iter().map(|(name, _)| Arc::<str>::from(*name));
-        self.nested(at, parts, |parts| Expr::Fn(Box::new(ExprCall { function: CalledFunction::Text(n), args: args.zip(parts).collect() })))
+        self.nest_parts(at, parts, |parts| {
+            Expr::Fn(Box::new(ExprCall { function: CalledFunction::Text(n), args: args.zip(parts).collect() }))
+        })
     }
 
     /// `has(a.b)`: whether a table has a field.
-    fn has(&mut self, at: usize, argument: &Pair<'_, Rule>) -> Compiled {
+    fn has(&mut self, at: usize, argument: &Pair<'_, Rule>) -> PartResult {
         // a selection alone, and nothing that is made of it
         let mut inside = argument.clone();
         while let (Some(only), true) = (inside.clone().into_inner().next(), inside.clone().into_inner().len() == 1) {
@@ -443,7 +445,7 @@ impl ExpressionCompiler<'_, '_, '_> {
             return self.fault(argument, "`has` asks for a field: write `has(item.field)`");
         }
         let whole = self.conditional(argument.clone())?;
-        self.operation(at, vec![whole], |mut parts| Operation::Has(parts.pop().unwrap_or(Expr::Const(Value::Null))))
+        self.operation(at, vec![whole], |mut parts| Operation::Presence(parts.pop().unwrap_or(Expr::Const(Value::Null))))
     }
 
     /// The name of a variable.
@@ -453,7 +455,7 @@ impl ExpressionCompiler<'_, '_, '_> {
     }
 
     /// A part in which more names are known.
-    fn within(&mut self, names: Vec<Arc<str>>, pair: &Pair<'_, Rule>) -> Compiled {
+    fn within(&mut self, names: Vec<Arc<str>>, pair: &Pair<'_, Rule>) -> PartResult {
         let before = self.names.len();
         self.names.extend(names);
         let part = if self.names.len() > limits::EXPRESSION_NESTING {
@@ -472,7 +474,7 @@ impl ExpressionCompiler<'_, '_, '_> {
         over: CompiledPart,
         variables: usize,
         arguments: &[Pair<'_, Rule>],
-    ) -> Compiled {
+    ) -> PartResult {
         let (names, bodies) = arguments.split_at(variables.min(arguments.len()));
         let names = names.iter().map(|pair| self.variable(pair)).collect::<Result<Vec<_>, _>>()?;
         let mut parts = vec![over];
@@ -483,7 +485,7 @@ impl ExpressionCompiler<'_, '_, '_> {
         let list = parts.first().and_then(|over| whole_list(&over.expr)).filter(|_| !pairs);
         let alone = self.cx.memo.is_none();
         let mut reads = None;
-        let part = self.nested(at, parts, |parts| {
+        let part = self.nest_parts(at, parts, |parts| {
             let mut parts = parts.into_iter();
             let over = parts.next().unwrap_or(Expr::Const(Value::Null));
             let bodies: Vec<Expr> = parts.collect();
@@ -492,7 +494,7 @@ impl ExpressionCompiler<'_, '_, '_> {
                     reads = list;
                     query
                 }
-                None => Expr::Operation(Box::new(Operation::Each(Comprehension { kind, over, pairs, bodies: bodies.into() }))),
+                None => Expr::Operation(Box::new(Operation::Comprehension(Comprehension { kind, over, pairs, bodies: bodies.into() }))),
             }
         });
         if let Some(list) = reads.filter(|list| !self.cx.reads.contains(list)) {
@@ -573,7 +575,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Refuses text that would nest too deeply for the parser, which recurses at brackets and at `?`.
-fn bounded(text: &str) -> Result<(), TextError> {
+fn check_nesting(text: &str) -> Result<(), TextError> {
     TextError::refuse_long(text, TextLimits::CALC.length)?;
     let (mut depth, mut choices) = (0_usize, 0_usize);
     let mut at = 0;
@@ -611,7 +613,7 @@ fn string_length(text: &str, quote: char, is_raw: bool) -> usize {
 }
 
 /// The error at a position where parsing failed.
-fn unexpected(text: &str, at: usize) -> TextError {
+fn syntax_error(text: &str, at: usize) -> TextError {
     match text.get(at..).and_then(|rest| rest.chars().next()) {
         Some(c @ ('\'' | '"')) => TextError::at(text, at, format!("the text that begins with {c} is not closed, or not expected here")),
         Some(c) => TextError::at(text, at, format!("`{c}` is not expected here")),

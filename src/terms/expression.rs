@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::Expr;
-use super::methods::{self, Method, Optional};
 use crate::model::{Map, Value};
+use crate::text::methods::{self, Method, Optional};
 use crate::text::written::ToText as _;
 
 /// One operation of an expression.
@@ -19,19 +19,19 @@ pub enum Operation {
     /// `a ? b : c`.
     Choice(Box<[Expr]>),
     /// `has(a.b)`: the selection.
-    Has(Expr),
+    Presence(Expr),
     /// An operator, a method or a function.
     Call(&'static Method, Vec<Expr>),
     /// `cel.bind(name, value, body)`: the value, and the body.
     Bind(Box<[Expr]>),
     /// `.optMap(name, body)`: the optional value and the body; whether the body gives an optional value itself.
-    Present(Box<[Expr]>, bool),
+    OptionalMap(Box<[Expr]>, bool),
     /// `.filter(name, body)` and its kin.
-    Each(Comprehension),
+    Comprehension(Comprehension),
     /// `a.or(b)` and `a.orValue(b)`: the other one where there is no value; whether the result is the value itself.
-    Otherwise(Box<[Expr]>, bool),
+    Fallback(Box<[Expr]>, bool),
     /// A value of the pack that is about the item, so many variables further out.
-    Outside(i8, Expr),
+    OuterPath(i8, Expr),
     /// Something that cannot be evaluated: a function that does not exist.
     Fault(Arc<str>),
 }
@@ -73,7 +73,7 @@ pub enum ComprehensionKind {
 impl ComprehensionKind {
     /// The kind of a method with so many arguments, and how many of them are variables.
     #[must_use]
-    pub fn named(name: &str, arguments: usize) -> Option<(Self, usize)> {
+    pub fn of_method(name: &str, arguments: usize) -> Option<(Self, usize)> {
         let test = |kind| match arguments {
             2 => Some((kind, 1)),
             3 => Some((kind, 2)),
@@ -106,14 +106,14 @@ impl Operation {
     pub fn parts(&self) -> impl Iterator<Item = (&Expr, i8)> {
         let (here, inside, levels): (&[Expr], &[Expr], i8) = match self {
             Self::All(list) | Self::Any(list) | Self::Call(_, list) => (list, &[], 0),
-            Self::Choice(list) | Self::Otherwise(list, _) => (list, &[], 0),
-            Self::Outside(levels, one) => (&[], std::slice::from_ref(one), levels.saturating_neg()),
-            Self::Has(one) => (std::slice::from_ref(one), &[], 0),
-            Self::Bind(list) | Self::Present(list, _) => {
+            Self::Choice(list) | Self::Fallback(list, _) => (list, &[], 0),
+            Self::OuterPath(levels, one) => (&[], std::slice::from_ref(one), levels.saturating_neg()),
+            Self::Presence(one) => (std::slice::from_ref(one), &[], 0),
+            Self::Bind(list) | Self::OptionalMap(list, _) => {
                 let (value, body) = list.split_at(list.len().min(1));
                 (value, body, 1)
             }
-            Self::Each(each) => (std::slice::from_ref(&each.over), &each.bodies, if each.pairs { 2 } else { 1 }),
+            Self::Comprehension(each) => (std::slice::from_ref(&each.over), &each.bodies, if each.pairs { 2 } else { 1 }),
             Self::Fault(_) => (&[], &[], 0),
         };
         here.iter().map(|part| (part, 0)).chain(inside.iter().map(move |part| (part, levels)))
@@ -125,8 +125,8 @@ impl Operation {
     /// What an operand or the operation itself says; the budget.
     pub fn eval(&self, env: &Env<'_>) -> Result<Value, EvalFault> {
         match self {
-            Self::All(list) => decided(list, env, false),
-            Self::Any(list) => decided(list, env, true),
+            Self::All(list) => decide(list, env, false),
+            Self::Any(list) => decide(list, env, true),
             Self::Choice(list) => match &**list {
                 [cond, then, other] => {
                     if truth(&cond.eval(env)?)? {
@@ -137,10 +137,15 @@ impl Operation {
                 }
                 _ => Ok(Value::Null),
             },
-            Self::Has(selection) => Ok(Value::Bool(is_present(selection, env)?)),
+            Self::Presence(selection) => Ok(Value::Bool(is_present(selection, env)?)),
             Self::Call(method, args) => {
                 let args = args.iter().map(|arg| arg.eval(env)).collect::<Result<Vec<_>, _>>()?;
-                (method.run)(env, &args)
+                let value = (method.run)(&args).or_else(|refusal| env.st.pass_over(method.name, refusal))?;
+                // an element of a pack's table may be a cell that is evaluated when it is read
+                match Optional::state(&value) {
+                    Some(Some(held)) => Ok(Optional::some(env.settle(held)?)),
+                    _ => env.settle(value),
+                }
             }
             Self::Bind(list) => match &**list {
                 [value, body] => {
@@ -149,7 +154,7 @@ impl Operation {
                 }
                 _ => Ok(Value::Null),
             },
-            Self::Present(list, flat) => match &**list {
+            Self::OptionalMap(list, flat) => match &**list {
                 [of, body] => {
                     let Some(value) = Optional::read(&of.eval(env)?) else { return Ok(Optional::none()) };
                     let value = body.eval(&env.inner(CurrentItem::Value(&value, 0)))?;
@@ -157,8 +162,8 @@ impl Operation {
                 }
                 _ => Ok(Value::Null),
             },
-            Self::Each(each) => each.eval(env),
-            Self::Otherwise(list, is_value) => match &**list {
+            Self::Comprehension(each) => each.eval(env),
+            Self::Fallback(list, is_value) => match &**list {
                 [of, other] => {
                     let of = of.eval(env)?;
                     match Optional::read(&of) {
@@ -168,7 +173,7 @@ impl Operation {
                 }
                 _ => Ok(Value::Null),
             },
-            Self::Outside(levels, expr) => {
+            Self::OuterPath(levels, expr) => {
                 let mut outside = env;
                 for _ in 0..*levels {
                     outside = outside.outer.unwrap_or(outside);
@@ -190,7 +195,7 @@ fn truth(value: &Value) -> Result<bool, EvalFault> {
 }
 
 /// Whether one of the operands is `sought`; otherwise what failed among them.
-fn decided(list: &[Expr], env: &Env<'_>, sought: bool) -> Result<Value, EvalFault> {
+fn decide(list: &[Expr], env: &Env<'_>, sought: bool) -> Result<Value, EvalFault> {
     let mut failed = None;
     for operand in list {
         match operand.eval(env).and_then(|value| truth(&value)) {
@@ -273,44 +278,26 @@ impl Comprehension {
                 })?;
                 Ok(if self.kind == ComprehensionKind::Count { Value::Int(count) } else { Value::Bool(count == 1) })
             }
-            ComprehensionKind::Filter => {
-                let mut out = Vec::new();
-                self.visit(env, &mut |here, _, element| {
+            ComprehensionKind::Filter | ComprehensionKind::Map | ComprehensionKind::Table | ComprehensionKind::Sort => {
+                let (mut keys, mut values) = (Vec::new(), Vec::new());
+                self.visit(env, &mut |here, key, element| {
                     if holds(here)? {
-                        out.push(element.clone());
+                        let value = give.map_or_else(|| Ok(element.clone()), |give| give.eval(here))?;
+                        values.push((Optional::settle(value), element.clone()));
+                        keys.push(key.shown());
                     }
                     Ok(true)
                 })?;
-                Ok(Value::list(out))
-            }
-            ComprehensionKind::Map => {
-                let mut out = Vec::new();
-                self.visit(env, &mut |here, _, _| {
-                    if holds(here)? {
-                        out.push(Optional::settle(give.map_or(Ok(Value::Null), |give| give.eval(here))?));
+                Ok(match self.kind {
+                    ComprehensionKind::Table => {
+                        Value::map(keys.into_iter().zip(values.into_iter().map(|(value, _)| value)).collect::<Map>())
                     }
-                    Ok(true)
-                })?;
-                Ok(Value::list(out))
-            }
-            ComprehensionKind::Table => {
-                let mut out = Map::default();
-                self.visit(env, &mut |here, key, _| {
-                    if holds(here)? {
-                        out.insert(key.shown(), Optional::settle(give.map_or(Ok(Value::Null), |give| give.eval(here))?));
+                    ComprehensionKind::Sort => {
+                        methods::sort(&mut values).map_err(|refusal| EvalFault::failed(refusal.why()))?;
+                        Value::list(values.into_iter().map(|(_, element)| element).collect())
                     }
-                    Ok(true)
-                })?;
-                Ok(Value::map(out))
-            }
-            ComprehensionKind::Sort => {
-                let mut out = Vec::new();
-                self.visit(env, &mut |here, _, element| {
-                    out.push((give.map_or(Ok(Value::Null), |give| give.eval(here))?, element.clone()));
-                    Ok(true)
-                })?;
-                methods::sort(&mut out)?;
-                Ok(Value::list(out.into_iter().map(|(_, element)| element).collect()))
+                    _ => Value::list(values.into_iter().map(|(value, _)| value).collect()),
+                })
             }
         }
     }

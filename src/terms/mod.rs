@@ -15,7 +15,6 @@ mod fault;
 pub mod ledger;
 pub mod lists;
 pub mod memo;
-pub mod methods;
 pub mod names;
 pub mod patterns;
 pub mod place;

@@ -108,13 +108,21 @@ impl BuildState {
     pub fn called(&self, function: &Function, args: &Map) -> Result<Value, EvalFault> {
         let made =
             function.call(args).inspect(|made| self.usage.count_steps(made.as_list().map_or(0, <[Value]>::len) / work::READ_PER_STEP));
-        made.or_else(|refusal| match refusal {
+        made.or_else(|refusal| self.pass_over(function.name, refusal))
+    }
+
+    /// What a function gives that returned no value: a warning and a value in its place, if a pattern reached a bound.
+    ///
+    /// # Errors
+    /// Any other refusal.
+    pub fn pass_over(&self, name: &str, refusal: FunctionRefusal) -> Result<Value, EvalFault> {
+        match refusal {
             FunctionRefusal::Failed(why) => Err(EvalFault::failed(why)),
             FunctionRefusal::Bound { why, instead } => {
-                self.warn(Code::RegexUnsafe, format!("`{}` is passed over: {why}", function.name));
+                self.warn(Code::RegexUnsafe, format!("`{name}` is passed over: {why}"));
                 Ok(instead)
             }
-        })
+        }
     }
 
     /// Whether the text contains a match of a pattern from data.

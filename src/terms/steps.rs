@@ -336,7 +336,7 @@ fn mentions_groups(with: &Expr) -> bool {
         // inside a query the match is one level up; conditions are not searched, so groups are always available to
         // them
         Expr::Query(_) => true,
-        Expr::If(_) | Expr::Is(_) | Expr::Try(_) | Expr::Pipe(_) => with.refers(0),
+        Expr::If(_) | Expr::Is(_) | Expr::Try(_) | Expr::Pipe(_) | Expr::Operation(_) => with.refers(0),
         _ => false,
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn cases(file: &Path) -> Option<Vec<Case>> {
 }
 
 /// Evaluates an expression over an item with the bindings as fields.
-pub(crate) fn evaluated(case: &Case) -> Vec<Check> {
+pub(crate) fn evaluate(case: &Case) -> Vec<Check> {
     let item = tapster::Value::from(&case.input["bindings"]);
     let actual = match rules(EXACT) {
         Ok(rules) => match tapster::machinery::build::evaluate(&rules, case.input["expr"].as_str().unwrap_or_default(), &item) {

@@ -107,7 +107,7 @@ const ADAPTERS: &[Adapter] = &[
     adapter("risuai-prompt", "", risuai::prompt::recorded),
     adapter("risuai-regex", "", risuai::regex::recorded),
     adapter("storyforge", "", template::recorded),
-    adapter("expression", "", expression::evaluated),
+    adapter("expression", "", expression::evaluate),
     adapter("front-door", "", command::recorded),
     adapter("check", "", command::recorded),
     adapter("liquid", "", talespinner::liquid::recorded),

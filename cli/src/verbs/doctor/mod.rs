@@ -148,11 +148,11 @@ pub(super) fn read_refusal(response: &Json) -> EarlyExit {
 
 /// The diagnostics of the door, without their places.
 pub(super) fn response_report(response: &Json) -> Report {
-    let text = |told: &Json, key: &str| told.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
-    let diagnostic = |told: &Json| {
-        let severity = [Severity::Note, Severity::Warning].into_iter().find(|severity| severity.as_str() == text(told, "severity"));
-        let code = crate::diag::DiagnosticCode::named(&text(told, "code"));
-        let diagnostic = Diagnostic::error(code, text(told, "message")).help(text(told, "help"));
+    let text = |row: &Json, key: &str| row.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let diagnostic = |row: &Json| {
+        let severity = [Severity::Note, Severity::Warning].into_iter().find(|severity| severity.as_str() == text(row, "severity"));
+        let code = crate::diag::DiagnosticCode::named(&text(row, "code"));
+        let diagnostic = Diagnostic::error(code, text(row, "message")).help(text(row, "help"));
         Diagnostic { severity: severity.unwrap_or(Severity::Error), ..diagnostic }
     };
     response.get("diagnostics").and_then(Json::as_array).into_iter().flatten().map(diagnostic).collect()

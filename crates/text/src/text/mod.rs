@@ -28,6 +28,7 @@ pub mod loose_name;
 pub mod macro_syntax;
 pub mod markup;
 mod merge_patch;
+pub mod methods;
 pub mod moment;
 pub mod pattern;
 pub mod random;

@@ -5,16 +5,16 @@
 
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use super::eval::{Env, EvalFault};
-use crate::diag::{limits, short};
+use super::function::{FunctionRefusal, bounded};
+use super::written::{self, ToText as _};
+use super::{pattern, work};
+use crate::diag::short;
 use crate::model::value::number_text;
 use crate::model::{Map, Value};
-use crate::text::work;
-use crate::text::written::{self, ToText as _};
 
-type MethodResult = Result<Value, EvalFault>;
+type MethodResult = Result<Value, FunctionRefusal>;
 
 /// An operator or a function: the first argument is what stands before the dot.
 pub struct Method {
@@ -25,7 +25,7 @@ pub struct Method {
     /// An example, which is true.
     pub example: &'static str,
     /// What it does.
-    pub run: fn(&Env<'_>, &[Value]) -> MethodResult,
+    pub run: fn(&[Value]) -> MethodResult,
 }
 
 impl std::fmt::Debug for Method {
@@ -54,12 +54,7 @@ pub fn find(name: &str) -> Option<&'static Method> {
     METHODS.iter().find(|method| method.name == name)
 }
 
-const fn method(
-    name: &'static str,
-    takes: RangeInclusive<usize>,
-    example: &'static str,
-    run: fn(&Env<'_>, &[Value]) -> MethodResult,
-) -> Method {
+const fn method(name: &'static str, takes: RangeInclusive<usize>, example: &'static str, run: fn(&[Value]) -> MethodResult) -> Method {
     Method { name, takes, example, run }
 }
 
@@ -67,77 +62,76 @@ const MANY: usize = usize::MAX;
 
 /// All operators and functions.
 pub static METHODS: &[Method] = &[
-    method("+", 2..=MANY, "", |_, args| sum(args)),
-    method("-", 2..=2, "", |_, args| arithmetic(args, i64::checked_sub, |a, b| a - b)),
-    method("*", 2..=2, "", |_, args| arithmetic(args, i64::checked_mul, |a, b| a * b)),
-    method("/", 2..=2, "", |_, args| arithmetic(args, i64::checked_div, |a, b| a / b)),
-    method("%", 2..=2, "", |_, args| match args {
-        [Value::Int(a), Value::Int(b)] => whole(a.checked_rem(*b)),
+    method("+", 2..=MANY, "", add_values),
+    method("-", 2..=2, "", |args| arithmetic(args, i64::checked_sub, |a, b| a - b)),
+    method("*", 2..=2, "", |args| arithmetic(args, i64::checked_mul, |a, b| a * b)),
+    method("/", 2..=2, "", |args| arithmetic(args, i64::checked_div, |a, b| a / b)),
+    method("%", 2..=2, "", |args| match args {
+        [Value::Int(a), Value::Int(b)] => whole_number(a.checked_rem(*b)),
         _ => mismatch("%", args),
     }),
-    method("-x", 1..=1, "", |_, args| match args {
-        [Value::Int(n)] => whole(n.checked_neg()),
+    method("-x", 1..=1, "", |args| match args {
+        [Value::Int(n)] => whole_number(n.checked_neg()),
         [Value::Num(n)] => Ok(Value::Num(-n)),
         _ => mismatch("-", args),
     }),
-    method("!", 1..=1, "", |_, args| match args {
+    method("!", 1..=1, "", |args| match args {
         [Value::Bool(b)] => Ok(Value::Bool(!b)),
         [Value::Null] => Ok(Value::Bool(true)),
         _ => mismatch("!", args),
     }),
-    method("==", 2..=2, "", |_, args| Ok(Value::Bool(equal(at(args, 0), at(args, 1))?))),
-    method("!=", 2..=2, "", |_, args| Ok(Value::Bool(!equal(at(args, 0), at(args, 1))?))),
-    method("<", 2..=2, "", |_, args| ordered(args, Ordering::is_lt)),
-    method("<=", 2..=2, "", |_, args| ordered(args, Ordering::is_le)),
-    method(">", 2..=2, "", |_, args| ordered(args, Ordering::is_gt)),
-    method(">=", 2..=2, "", |_, args| ordered(args, Ordering::is_ge)),
-    method("in", 2..=2, "", |_, args| match args {
+    method("==", 2..=2, "", |args| Ok(Value::Bool(equal(at(args, 0), at(args, 1))?))),
+    method("!=", 2..=2, "", |args| Ok(Value::Bool(!equal(at(args, 0), at(args, 1))?))),
+    method("<", 2..=2, "", |args| compare_values(args, Ordering::is_lt)),
+    method("<=", 2..=2, "", |args| compare_values(args, Ordering::is_le)),
+    method(">", 2..=2, "", |args| compare_values(args, Ordering::is_gt)),
+    method(">=", 2..=2, "", |args| compare_values(args, Ordering::is_ge)),
+    method("in", 2..=2, "", |args| match args {
         [element, Value::List(list)] => Ok(Value::Bool(contains(list, element)?)),
         [key, Value::Map(map)] => Ok(Value::Bool(map.contains_key(&*key_text(key)?))),
         [_, Value::Null] => Ok(Value::Bool(false)),
         _ => mismatch("in", args),
     }),
-    method("[]", 2..=2, "", |env, args| match Optional::state(at(args, 0)) {
+    method("[]", 2..=2, "", |args| match Optional::state(at(args, 0)) {
         Some(None) => Ok(Optional::none()),
-        Some(Some(of)) => Ok(element(env, &of, at(args, 1))?.map_or_else(Optional::none, Optional::some)),
-        None => Ok(element(env, at(args, 0), at(args, 1))?.unwrap_or_default()),
+        Some(Some(of)) => Ok(find_element(&of, at(args, 1))?.map_or_else(Optional::none, Optional::some)),
+        None => Ok(find_element(at(args, 0), at(args, 1))?.unwrap_or_default()),
     }),
-    method("[?]", 2..=2, "", |env, args| {
+    method("[?]", 2..=2, "", |args| {
         let of = Optional::settle(at(args, 0).clone());
-        Ok(element(env, &of, at(args, 1))?.map_or_else(Optional::none, Optional::some))
+        Ok(find_element(&of, at(args, 1))?.map_or_else(Optional::none, Optional::some))
     }),
-    method("[…]", 0..=MANY, "", |_, args| {
-        Ok(Value::list(args.chunks(2).filter_map(|entry| present(at(entry, 0), at(entry, 1))).collect()))
+    method("[…]", 0..=MANY, "", |args| {
+        Ok(Value::list(args.chunks(2).filter_map(|entry| entry_value(at(entry, 0), at(entry, 1))).collect()))
     }),
-    method("{…}", 0..=MANY, "", |_, args| {
+    method("{…}", 0..=MANY, "", |args| {
         let mut map = Map::default();
         for entry in args.chunks(3) {
             let key = key_text(at(entry, 1))?;
-            let Some(value) = present(at(entry, 0), at(entry, 2)) else { continue };
+            let Some(value) = entry_value(at(entry, 0), at(entry, 2)) else { continue };
             if map.insert(key.clone(), value).is_some() {
                 return fail(format!("the table has the key `{}` twice", short::word(&key)));
             }
         }
         Ok(Value::map(map))
     }),
-    method("…", 1..=1, "", |_, args| Ok(Optional::settle(at(args, 0).clone()))),
+    method("…", 1..=1, "", |args| Ok(Optional::settle(at(args, 0).clone()))),
     // texts, lists and tables
-    method("size", 1..=1, "'abc'.size() == 3", |_, args| size(at(args, 0))),
-    method("contains", 2..=2, "'hello'.contains('ell') == true", |_, args| match args {
+    method("size", 1..=1, "'abc'.size() == 3", |args| size_of_value(at(args, 0))),
+    method("contains", 2..=2, "'hello'.contains('ell') == true", |args| match args {
         [Value::List(list), element] => Ok(Value::Bool(contains(list, element)?)),
-        _ => tested(args, |text, part| text.contains(part)),
+        _ => test_texts(args, |text, part| text.contains(part)),
     }),
-    method("startsWith", 2..=2, "'hello'.startsWith('he') == true", |_, args| tested(args, |text, part| text.starts_with(part))),
-    method("endsWith", 2..=2, "'hello'.endsWith('lo') == true", |_, args| tested(args, |text, part| text.ends_with(part))),
-    method("matches", 2..=2, "'grey'.matches('gr(a|e)y') == true", |env, args| {
+    method("startsWith", 2..=2, "'hello'.startsWith('he') == true", |args| test_texts(args, |text, part| text.starts_with(part))),
+    method("endsWith", 2..=2, "'hello'.endsWith('lo') == true", |args| test_texts(args, |text, part| text.ends_with(part))),
+    method("matches", 2..=2, "'grey'.matches('gr(a|e)y') == true", |args| {
         let (text, pattern) = (text(at(args, 0))?, text(at(args, 1))?);
-        let refused = |why: String| EvalFault::failed(format!("the pattern cannot be used: {why}"));
         // by characters, unless it has escapes that this mode refuses
-        let pattern = env.st.pattern(&pattern, Some("u")).or_else(|_| env.st.pattern(&pattern, Some("")));
-        let pattern = pattern.map_err(|error| refused(error.reason))?;
-        env.st.is_match(&pattern, &text).map(Value::Bool).map_err(|bound| EvalFault::bound(bound.to_string()))
+        let pattern = pattern::cached(&format!("/(?:{pattern})/u")).or_else(|_| pattern::cached(&format!("/(?:{pattern})/")));
+        let pattern = pattern.or_else(|error| fail(format!("the pattern cannot be used: {}", error.reason)))?;
+        pattern.is_match(&text).map(Value::Bool).map_err(|bound| FunctionRefusal::bound(&bound, Value::Bool(false)))
     }),
-    method("charAt", 2..=2, "'abc'.charAt(1) == 'b'", |_, args| {
+    method("charAt", 2..=2, "'abc'.charAt(1) == 'b'", |args| {
         let (text, n) = (text(at(args, 0))?, position(at(args, 1))?);
         let letters = text.chars().count();
         if n > letters {
@@ -145,9 +139,9 @@ pub static METHODS: &[Method] = &[
         }
         Ok(Value::text(text.chars().nth(n).map(String::from).unwrap_or_default()))
     }),
-    method("indexOf", 2..=3, "'banana'.indexOf('an', 2) == 3", |_, args| found(args, false)),
-    method("lastIndexOf", 2..=3, "'banana'.lastIndexOf('an') == 3", |_, args| found(args, true)),
-    method("substring", 2..=3, "'tapster'.substring(3, 7) == 'ster'", |_, args| {
+    method("indexOf", 2..=3, "'banana'.indexOf('an', 2) == 3", |args| find_text(args, false)),
+    method("lastIndexOf", 2..=3, "'banana'.lastIndexOf('an') == 3", |args| find_text(args, true)),
+    method("substring", 2..=3, "'tapster'.substring(3, 7) == 'ster'", |args| {
         let text = text(at(args, 0))?;
         let letters = text.chars().count();
         let (from, to) = (position(at(args, 1))?, args.get(2).map_or(Ok(letters), position)?);
@@ -156,16 +150,16 @@ pub static METHODS: &[Method] = &[
         }
         Ok(Value::text(text.chars().skip(from).take(to - from).collect::<String>()))
     }),
-    method("lowerAscii", 1..=1, "'TaCÆ'.lowerAscii() == 'tacÆ'", |_, args| Ok(Value::text(text(at(args, 0))?.to_ascii_lowercase()))),
-    method("upperAscii", 1..=1, "'TaCæ'.upperAscii() == 'TACæ'", |_, args| Ok(Value::text(text(at(args, 0))?.to_ascii_uppercase()))),
-    method("replace", 3..=4, "'a-b-c'.replace('-', '', 1) == 'ab-c'", |env, args| {
+    method("lowerAscii", 1..=1, "'TaCÆ'.lowerAscii() == 'tacÆ'", |args| Ok(Value::text(text(at(args, 0))?.to_ascii_lowercase()))),
+    method("upperAscii", 1..=1, "'TaCæ'.upperAscii() == 'TACæ'", |args| Ok(Value::text(text(at(args, 0))?.to_ascii_uppercase()))),
+    method("replace", 3..=4, "'a-b-c'.replace('-', '', 1) == 'ab-c'", |args| {
         let (text, old, new) = (text(at(args, 0))?, text(at(args, 1))?, text(at(args, 2))?);
         let times = args.get(3).map_or(Ok(None), limit)?.unwrap_or(usize::MAX);
         let found = text.matches(&*old).take(times).count();
-        env.st.check_text_size(text.len().saturating_add(found.saturating_mul(new.len())))?;
+        bounded(text.len().saturating_add(found.saturating_mul(new.len())))?;
         Ok(Value::text(text.replacen(&*old, &new, times)))
     }),
-    method("split", 2..=3, "'a b c'.split(' ', 2) == ['a', 'b c']", |_, args| {
+    method("split", 2..=3, "'a b c'.split(' ', 2) == ['a', 'b c']", |args| {
         let (text, by) = (text(at(args, 0))?, text(at(args, 1))?);
         let most = args.get(2).map_or(Ok(None), limit)?.unwrap_or(usize::MAX);
         let mut parts = Vec::new();
@@ -184,31 +178,31 @@ pub static METHODS: &[Method] = &[
         }
         Ok(Value::list(parts))
     }),
-    method("join", 1..=2, "['a', 'b'].join(', ') == 'a, b'", |env, args| {
+    method("join", 1..=2, "['a', 'b'].join(', ') == 'a, b'", |args| {
         let by = args.get(1).map_or(Ok(Arc::from("")), text)?;
         let parts = list(at(args, 0))?.iter().map(text).collect::<Result<Vec<_>, _>>()?;
-        env.st.check_text_size(parts.iter().map(|part| part.len() + by.len()).sum())?;
+        bounded(parts.iter().map(|part| part.len() + by.len()).sum())?;
         Ok(Value::text(parts.join(&by)))
     }),
-    method("trim", 1..=1, "' a '.trim() == 'a'", |_, args| Ok(Value::text(text(at(args, 0))?.trim()))),
-    method("reverse", 1..=1, "'abc'.reverse() == 'cba'", |_, args| match at(args, 0) {
+    method("trim", 1..=1, "' a '.trim() == 'a'", |args| Ok(Value::text(text(at(args, 0))?.trim()))),
+    method("reverse", 1..=1, "'abc'.reverse() == 'cba'", |args| match at(args, 0) {
         Value::List(list) => Ok(Value::list(list.iter().rev().cloned().collect())),
         other => Ok(Value::text(text(other)?.chars().rev().collect::<String>())),
     }),
-    method("format", 2..=2, "'%s has %d'.format(['Ines', 3]) == 'Ines has 3'", |env, args| {
-        let out = formatted(&text(at(args, 0))?, list(at(args, 1))?)?;
-        env.st.check_text_size(out.len())?;
+    method("format", 2..=2, "'%s has %d'.format(['Ines', 3]) == 'Ines has 3'", |args| {
+        let out = format_values(&text(at(args, 0))?, list(at(args, 1))?)?;
+        bounded(out.len())?;
         Ok(Value::text(out))
     }),
-    method("strings.quote", 1..=1, "strings.quote('a\"b') == '\"a\\\\\"b\"'", |_, args| Ok(Value::text(quoted(&text(at(args, 0))?)))),
-    method("first", 1..=1, "[3, 4].first() == 3", |_, args| Ok(list(at(args, 0))?.first().cloned().unwrap_or_default())),
-    method("last", 1..=1, "[3, 4].last() == 4", |_, args| Ok(list(at(args, 0))?.last().cloned().unwrap_or_default())),
-    method("count", 1..=1, "[3, 4].count() == 2", |_, args| size(at(args, 0))),
-    method("sum", 1..=1, "[3, 4].sum() == 7", |_, args| {
+    method("strings.quote", 1..=1, "strings.quote('a\"b') == '\"a\\\\\"b\"'", |args| Ok(Value::text(quote_text(&text(at(args, 0))?)))),
+    method("first", 1..=1, "[3, 4].first() == 3", |args| Ok(list(at(args, 0))?.first().cloned().unwrap_or_default())),
+    method("last", 1..=1, "[3, 4].last() == 4", |args| Ok(list(at(args, 0))?.last().cloned().unwrap_or_default())),
+    method("count", 1..=1, "[3, 4].count() == 2", |args| size_of_value(at(args, 0))),
+    method("sum", 1..=1, "[3, 4].sum() == 7", |args| {
         let list = list(at(args, 0))?;
-        list.iter().try_fold(Value::Int(0), |so_far, value| sum(&[so_far, value.clone()]))
+        list.iter().try_fold(Value::Int(0), |so_far, value| add_values(&[so_far, value.clone()]))
     }),
-    method("distinct", 1..=1, "[3, 4, 3].distinct() == [3, 4]", |_, args| {
+    method("distinct", 1..=1, "[3, 4, 3].distinct() == [3, 4]", |args| {
         let mut out: Vec<Value> = Vec::new();
         for value in list(at(args, 0))? {
             if !contains(&out, value)? {
@@ -217,12 +211,12 @@ pub static METHODS: &[Method] = &[
         }
         Ok(Value::list(out))
     }),
-    method("flatten", 1..=1, "[[3], [4, 5]].flatten() == [3, 4, 5]", |_, args| {
+    method("flatten", 1..=1, "[[3], [4, 5]].flatten() == [3, 4, 5]", |args| {
         let parts: Vec<&[Value]> = list(at(args, 0))?.iter().map(|value| value.as_list().unwrap_or(std::slice::from_ref(value))).collect();
-        joined_lists(&parts)
+        join_lists(&parts)
     }),
     // conversions
-    method("int", 1..=1, "int('42') == 42", |_, args| match at(args, 0) {
+    method("int", 1..=1, "int('42') == 42", |args| match at(args, 0) {
         Value::Int(n) => Ok(Value::Int(*n)),
         // beyond this, numbers with a fraction are not whole numbers any more
         #[expect(clippy::cast_possible_truncation, reason = "within the bounds")]
@@ -230,15 +224,15 @@ pub static METHODS: &[Method] = &[
         Value::Text(text) => text.parse().map(Value::Int).or_else(|_| fail(format!("`{}` is no whole number", short::word(text)))),
         other => fail(format!("{} is no whole number", kind(other))),
     }),
-    method("double", 1..=1, "double('1.5') == 1.5", |_, args| match at(args, 0) {
+    method("double", 1..=1, "double('1.5') == 1.5", |args| match at(args, 0) {
         Value::Text(text) => text.parse().map(Value::Num).or_else(|_| fail(format!("`{}` is no number", short::word(text)))),
         other => other.as_f64().map(Value::Num).map_or_else(|| fail(format!("{} is no number", kind(other))), Ok),
     }),
-    method("string", 1..=1, "string(1.5) == '1.5'", |_, args| match at(args, 0) {
+    method("string", 1..=1, "string(1.5) == '1.5'", |args| match at(args, 0) {
         Value::List(_) | Value::Map(_) => fail(format!("{} is no text", kind(at(args, 0)))),
-        other => Ok(Value::text(shown(other))),
+        other => Ok(Value::text(write_value(other))),
     }),
-    method("bool", 1..=1, "bool('true') == true", |_, args| match at(args, 0) {
+    method("bool", 1..=1, "bool('true') == true", |args| match at(args, 0) {
         Value::Bool(truth) => Ok(Value::Bool(*truth)),
         Value::Text(text) => match &**text {
             "1" | "t" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
@@ -247,63 +241,60 @@ pub static METHODS: &[Method] = &[
         },
         other => fail(format!("{} is neither true nor false", kind(other))),
     }),
-    method("dyn", 1..=1, "dyn(1) == 1", |_, args| Ok(at(args, 0).clone())),
+    method("dyn", 1..=1, "dyn(1) == 1", |args| Ok(at(args, 0).clone())),
     // numbers
-    method("math.greatest", 1..=MANY, "math.greatest(3, 4.5) == 4.5", |_, args| extreme(args, Ordering::Greater)),
-    method("math.least", 1..=MANY, "math.least([3, 4.5]) == 3", |_, args| extreme(args, Ordering::Less)),
-    method("math.ceil", 1..=1, "math.ceil(1.2) == 2.0", |_, args| fraction(args, f64::ceil)),
-    method("math.floor", 1..=1, "math.floor(1.8) == 1.0", |_, args| fraction(args, f64::floor)),
-    method("math.round", 1..=1, "math.round(1.5) == 2.0", |_, args| fraction(args, f64::round)),
-    method("math.trunc", 1..=1, "math.trunc(-1.8) == -1.0", |_, args| fraction(args, f64::trunc)),
-    method("math.sqrt", 1..=1, "math.sqrt(9) == 3.0", |_, args| match at(args, 0).as_f64() {
+    method("math.greatest", 1..=MANY, "math.greatest(3, 4.5) == 4.5", |args| find_extreme(args, Ordering::Greater)),
+    method("math.least", 1..=MANY, "math.least([3, 4.5]) == 3", |args| find_extreme(args, Ordering::Less)),
+    method("math.ceil", 1..=1, "math.ceil(1.2) == 2.0", |args| round_number(args, f64::ceil)),
+    method("math.floor", 1..=1, "math.floor(1.8) == 1.0", |args| round_number(args, f64::floor)),
+    method("math.round", 1..=1, "math.round(1.5) == 2.0", |args| round_number(args, f64::round)),
+    method("math.trunc", 1..=1, "math.trunc(-1.8) == -1.0", |args| round_number(args, f64::trunc)),
+    method("math.sqrt", 1..=1, "math.sqrt(9) == 3.0", |args| match at(args, 0).as_f64() {
         Some(n) => Ok(Value::Num(n.sqrt())),
         None => mismatch("math.sqrt", args),
     }),
-    method("math.abs", 1..=1, "math.abs(-2) == 2", |_, args| match args {
-        [Value::Int(n)] => whole(n.checked_abs()),
+    method("math.abs", 1..=1, "math.abs(-2) == 2", |args| match args {
+        [Value::Int(n)] => whole_number(n.checked_abs()),
         [Value::Num(n)] => Ok(Value::Num(n.abs())),
         _ => mismatch("math.abs", args),
     }),
-    method("math.sign", 1..=1, "math.sign(-2) == -1", |_, args| match args {
+    method("math.sign", 1..=1, "math.sign(-2) == -1", |args| match args {
         [Value::Int(n)] => Ok(Value::Int(n.signum())),
         [Value::Num(n)] => Ok(Value::Num(if n.is_nan() || *n == 0.0 { *n } else { n.signum() })),
         _ => mismatch("math.sign", args),
     }),
-    method("math.isNaN", 1..=1, "math.isNaN(0.0 / 0.0) == true", |_, args| classified(args, f64::is_nan)),
-    method("math.isInf", 1..=1, "math.isInf(1.0 / 0.0) == true", |_, args| classified(args, f64::is_infinite)),
-    method("math.isFinite", 1..=1, "math.isFinite(1.5) == true", |_, args| classified(args, f64::is_finite)),
-    method("math.bitAnd", 2..=2, "math.bitAnd(6, 3) == 2", |_, args| bits(args, |a, b| Some(a & b))),
-    method("math.bitOr", 2..=2, "math.bitOr(6, 3) == 7", |_, args| bits(args, |a, b| Some(a | b))),
-    method("math.bitXor", 2..=2, "math.bitXor(6, 3) == 5", |_, args| bits(args, |a, b| Some(a ^ b))),
-    method("math.bitNot", 1..=1, "math.bitNot(0) == -1", |_, args| match args {
+    method("math.isNaN", 1..=1, "math.isNaN(0.0 / 0.0) == true", |args| test_number(args, f64::is_nan)),
+    method("math.isInf", 1..=1, "math.isInf(1.0 / 0.0) == true", |args| test_number(args, f64::is_infinite)),
+    method("math.isFinite", 1..=1, "math.isFinite(1.5) == true", |args| test_number(args, f64::is_finite)),
+    method("math.bitAnd", 2..=2, "math.bitAnd(6, 3) == 2", |args| combine_bits(args, |a, b| Some(a & b))),
+    method("math.bitOr", 2..=2, "math.bitOr(6, 3) == 7", |args| combine_bits(args, |a, b| Some(a | b))),
+    method("math.bitXor", 2..=2, "math.bitXor(6, 3) == 5", |args| combine_bits(args, |a, b| Some(a ^ b))),
+    method("math.bitNot", 1..=1, "math.bitNot(0) == -1", |args| match args {
         [Value::Int(n)] => Ok(Value::Int(!n)),
         _ => mismatch("math.bitNot", args),
     }),
-    method("math.bitShiftLeft", 2..=2, "math.bitShiftLeft(1, 3) == 8", |_, args| {
-        bits(args, |a, by| (by >= 0).then(|| u32::try_from(by).ok().and_then(|by| a.checked_shl(by)).unwrap_or(0)))
+    method("math.bitShiftLeft", 2..=2, "math.bitShiftLeft(1, 3) == 8", |args| {
+        combine_bits(args, |a, by| (by >= 0).then(|| u32::try_from(by).ok().and_then(|by| a.checked_shl(by)).unwrap_or(0)))
     }),
-    method("math.bitShiftRight", 2..=2, "math.bitShiftRight(8, 3) == 1", |_, args| {
-        bits(args, |a, by| {
+    method("math.bitShiftRight", 2..=2, "math.bitShiftRight(8, 3) == 1", |args| {
+        combine_bits(args, |a, by| {
             (by >= 0).then(|| u32::try_from(by).ok().and_then(|by| a.cast_unsigned().checked_shr(by)).unwrap_or(0).cast_signed())
         })
     }),
     // optional values
-    method("optional.of", 1..=1, "optional.of(3).hasValue() == true", |_, args| Ok(Optional::some(at(args, 0).clone()))),
-    method("optional.none", 0..=0, "optional.none().hasValue() == false", |_, _| Ok(Optional::none())),
-    method("optional.ofNonZeroValue", 1..=1, "optional.ofNonZeroValue('').hasValue() == false", |_, args| {
+    method("optional.of", 1..=1, "optional.of(3).hasValue() == true", |args| Ok(Optional::some(at(args, 0).clone()))),
+    method("optional.none", 0..=0, "optional.none().hasValue() == false", |_| Ok(Optional::none())),
+    method("optional.ofNonZeroValue", 1..=1, "optional.ofNonZeroValue('').hasValue() == false", |args| {
         let value = at(args, 0);
         let is_zero = value.is_empty() || matches!(value, Value::Bool(false)) || value.as_f64() == Some(0.0);
         Ok(if is_zero { Optional::none() } else { Optional::some(value.clone()) })
     }),
-    method("hasValue", 1..=1, "{'a': 1}.?b.hasValue() == false", |_, args| Ok(Value::Bool(Optional::read(at(args, 0)).is_some()))),
-    method("value", 1..=1, "{'a': 1}.?a.value() == 1", |_, args| Optional::read(at(args, 0)).map_or_else(|| fail("there is no value"), Ok)),
-    // these two are an operation of their own, which evaluates the other one where it is needed
-    method("or", 2..=2, "{'a': 1}.?b.or(optional.of(2)).value() == 2", |_, args| Ok(at(args, 0).clone())),
-    method("orValue", 2..=2, "{'a': 1}.?b.orValue(2) == 2", |_, args| Ok(at(args, 0).clone())),
+    method("hasValue", 1..=1, "{'a': 1}.?b.hasValue() == false", |args| Ok(Value::Bool(Optional::read(at(args, 0)).is_some()))),
+    method("value", 1..=1, "{'a': 1}.?a.value() == 1", |args| Optional::read(at(args, 0)).map_or_else(|| fail("there is no value"), Ok)),
 ];
 
-fn fail<T>(message: impl Into<String>) -> Result<T, EvalFault> {
-    Err(EvalFault::failed(message))
+fn fail<T>(message: impl Into<String>) -> Result<T, FunctionRefusal> {
+    Err(FunctionRefusal::from(message.into()))
 }
 
 static NULL: Value = Value::Null;
@@ -331,18 +322,18 @@ fn mismatch(name: &str, args: &[Value]) -> MethodResult {
     fail(format!("`{name}` is not possible with {}", kinds.join(" and ")))
 }
 
-fn whole(n: Option<i64>) -> MethodResult {
+fn whole_number(n: Option<i64>) -> MethodResult {
     n.map(Value::Int).map_or_else(|| fail("the result is no whole number of 64 bits"), Ok)
 }
 
-fn text(value: &Value) -> Result<Arc<str>, EvalFault> {
+fn text(value: &Value) -> Result<Arc<str>, FunctionRefusal> {
     match value {
         Value::Text(text) => Ok(text.clone()),
         other => fail(format!("a text is needed, not {}", kind(other))),
     }
 }
 
-fn list(value: &Value) -> Result<&[Value], EvalFault> {
+fn list(value: &Value) -> Result<&[Value], FunctionRefusal> {
     match value {
         Value::List(list) => Ok(list),
         Value::Null => Ok(&[]),
@@ -350,7 +341,7 @@ fn list(value: &Value) -> Result<&[Value], EvalFault> {
     }
 }
 
-fn position(value: &Value) -> Result<usize, EvalFault> {
+fn position(value: &Value) -> Result<usize, FunctionRefusal> {
     match value {
         Value::Int(n) => usize::try_from(*n).or_else(|_| fail("a position is not below 0")),
         other => fail(format!("a position is a whole number, not {}", kind(other))),
@@ -358,7 +349,7 @@ fn position(value: &Value) -> Result<usize, EvalFault> {
 }
 
 /// How often at most; a number below 0 means as often as possible.
-fn limit(value: &Value) -> Result<Option<usize>, EvalFault> {
+fn limit(value: &Value) -> Result<Option<usize>, FunctionRefusal> {
     match value {
         Value::Int(n) => Ok(usize::try_from(*n).ok()),
         other => fail(format!("a whole number is needed, not {}", kind(other))),
@@ -366,7 +357,7 @@ fn limit(value: &Value) -> Result<Option<usize>, EvalFault> {
 }
 
 /// The key of a table: all keys are texts.
-fn key_text(key: &Value) -> Result<Arc<str>, EvalFault> {
+fn key_text(key: &Value) -> Result<Arc<str>, FunctionRefusal> {
     match key {
         Value::Text(_) | Value::Int(_) | Value::Bool(_) => Ok(key.shown()),
         Value::Num(n) if n.fract() == 0.0 => Ok(key.shown()),
@@ -374,7 +365,7 @@ fn key_text(key: &Value) -> Result<Arc<str>, EvalFault> {
     }
 }
 
-fn size(value: &Value) -> MethodResult {
+fn size_of_value(value: &Value) -> MethodResult {
     let size = match value {
         Value::Text(text) => text.chars().count(),
         Value::List(list) => list.len(),
@@ -385,7 +376,7 @@ fn size(value: &Value) -> MethodResult {
     Ok(Value::Int(i64::try_from(size).unwrap_or(i64::MAX)))
 }
 
-fn tested(args: &[Value], test: fn(&str, &str) -> bool) -> MethodResult {
+fn test_texts(args: &[Value], test: fn(&str, &str) -> bool) -> MethodResult {
     if at(args, 0).is_null() {
         return Ok(Value::Bool(false));
     }
@@ -393,13 +384,13 @@ fn tested(args: &[Value], test: fn(&str, &str) -> bool) -> MethodResult {
 }
 
 /// An element of a list or a field of a table.
-fn element(env: &Env<'_>, of: &Value, key: &Value) -> Result<Option<Value>, EvalFault> {
-    let found = match (of, key) {
+fn find_element(of: &Value, key: &Value) -> Result<Option<Value>, FunctionRefusal> {
+    Ok(match (of, key) {
         (Value::List(list), Value::Text(word)) if matches!(&**word, "last" | "count") => {
             if &**word == "last" {
                 list.last().cloned()
             } else {
-                size(of).ok()
+                size_of_value(of).ok()
             }
         }
         (Value::List(list), Value::Int(_) | Value::Num(_)) => match key.as_f64() {
@@ -411,26 +402,25 @@ fn element(env: &Env<'_>, of: &Value, key: &Value) -> Result<Option<Value>, Eval
         (Value::Map(map), key) => map.get(&*key_text(key)?).cloned(),
         (Value::Null, _) => None,
         (other, _) => return fail(format!("{} has no such element", kind(other))),
-    };
-    found.map(|value| env.settle(value)).transpose()
+    })
 }
 
 /// Whether two values are equal. Whole numbers are compared as such.
-fn equal(a: &Value, b: &Value) -> Result<bool, EvalFault> {
+fn equal(a: &Value, b: &Value) -> Result<bool, FunctionRefusal> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Ok(a == b),
         _ => Ok(written::same(a, b)?),
     }
 }
 
-fn contains(list: &[Value], wanted: &Value) -> Result<bool, EvalFault> {
+fn contains(list: &[Value], wanted: &Value) -> Result<bool, FunctionRefusal> {
     Ok(match wanted {
         Value::Int(_) => written::holds(list, wanted)? && list.iter().any(|value| equal(value, wanted) == Ok(true)),
         _ => written::holds(list, wanted)?,
     })
 }
 
-fn joined_lists(parts: &[&[Value]]) -> MethodResult {
+fn join_lists(parts: &[&[Value]]) -> MethodResult {
     let elements: usize = parts.iter().map(|part| part.len()).sum();
     // paid before it is made
     work::make(elements.saturating_mul(size_of::<Value>()))?;
@@ -438,11 +428,11 @@ fn joined_lists(parts: &[&[Value]]) -> MethodResult {
 }
 
 /// The value of an entry, unless it is an optional one that is missing.
-fn present(is_optional: &Value, value: &Value) -> Option<Value> {
+fn entry_value(is_optional: &Value, value: &Value) -> Option<Value> {
     if is_optional.truthy() { Optional::read(value) } else { Some(Optional::settle(value.clone())) }
 }
 
-fn sum(args: &[Value]) -> MethodResult {
+fn add_values(args: &[Value]) -> MethodResult {
     let [first, rest @ ..] = args else { return Ok(Value::Null) };
     match first {
         Value::Text(_) => {
@@ -450,14 +440,14 @@ fn sum(args: &[Value]) -> MethodResult {
             work::make(parts.iter().map(|part| part.len()).sum())?;
             Ok(Value::text(parts.concat()))
         }
-        Value::List(_) => joined_lists(&args.iter().map(list).collect::<Result<Vec<_>, _>>()?),
+        Value::List(_) => join_lists(&args.iter().map(list).collect::<Result<Vec<_>, _>>()?),
         _ => rest.iter().try_fold(first.clone(), |so_far, value| arithmetic(&[so_far, value.clone()], i64::checked_add, |a, b| a + b)),
     }
 }
 
 fn arithmetic(args: &[Value], of_whole: fn(i64, i64) -> Option<i64>, of_numbers: fn(f64, f64) -> f64) -> MethodResult {
     match args {
-        [Value::Int(a), Value::Int(b)] => whole(of_whole(*a, *b)),
+        [Value::Int(a), Value::Int(b)] => whole_number(of_whole(*a, *b)),
         [a @ (Value::Int(_) | Value::Num(_)), b @ (Value::Int(_) | Value::Num(_))] => {
             Ok(Value::Num(of_numbers(a.as_f64().unwrap_or_default(), b.as_f64().unwrap_or_default())))
         }
@@ -469,7 +459,7 @@ fn arithmetic(args: &[Value], of_whole: fn(i64, i64) -> Option<i64>, of_numbers:
 ///
 /// # Errors
 /// They are of different kinds, or of one without order.
-pub fn compare(a: &Value, b: &Value) -> Result<Ordering, EvalFault> {
+pub fn compare(a: &Value, b: &Value) -> Result<Ordering, FunctionRefusal> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Ok(a.cmp(b)),
         (Value::Text(a), Value::Text(b)) => Ok(a.cmp(b)),
@@ -488,7 +478,7 @@ pub fn compare(a: &Value, b: &Value) -> Result<Ordering, EvalFault> {
 ///
 /// # Errors
 /// Keys of different kinds, or of one without order.
-pub fn sort(list: &mut [(Value, Value)]) -> Result<(), EvalFault> {
+pub fn sort(list: &mut [(Value, Value)]) -> Result<(), FunctionRefusal> {
     // whole numbers and others are compared as numbers, so that the order is one of all
     if list.iter().any(|(key, _)| matches!(key, Value::Num(_))) {
         for (key, _) in list.iter_mut() {
@@ -506,7 +496,7 @@ pub fn sort(list: &mut [(Value, Value)]) -> Result<(), EvalFault> {
     Ok(())
 }
 
-fn ordered(args: &[Value], test: fn(Ordering) -> bool) -> MethodResult {
+fn compare_values(args: &[Value], test: fn(Ordering) -> bool) -> MethodResult {
     match args {
         [Value::Null, _] | [_, Value::Null] => Ok(Value::Bool(false)),
         [a @ (Value::Int(_) | Value::Num(_)), b @ (Value::Int(_) | Value::Num(_))] if !matches!((a, b), (Value::Int(_), Value::Int(_))) => {
@@ -518,7 +508,7 @@ fn ordered(args: &[Value], test: fn(Ordering) -> bool) -> MethodResult {
     }
 }
 
-fn found(args: &[Value], last: bool) -> MethodResult {
+fn find_text(args: &[Value], last: bool) -> MethodResult {
     let (of, part) = (text(at(args, 0))?, text(at(args, 1))?);
     let from = args.get(2).map_or(Ok(None), |n| position(n).map(Some))?;
     let mut starts = of.char_indices().map(|(at, _)| at).chain([of.len()]);
@@ -535,7 +525,7 @@ fn found(args: &[Value], last: bool) -> MethodResult {
     Ok(Value::Int(letters.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX))))
 }
 
-fn extreme(args: &[Value], wanted: Ordering) -> MethodResult {
+fn find_extreme(args: &[Value], wanted: Ordering) -> MethodResult {
     let values = if let [Value::List(list)] = args { list } else { args };
     let mut best: Option<&Value> = None;
     for value in values {
@@ -547,7 +537,7 @@ fn extreme(args: &[Value], wanted: Ordering) -> MethodResult {
     best.cloned().map_or_else(|| fail("an empty list has no greatest and no least number"), Ok)
 }
 
-fn fraction(args: &[Value], of: fn(f64) -> f64) -> MethodResult {
+fn round_number(args: &[Value], of: fn(f64) -> f64) -> MethodResult {
     match args {
         [Value::Num(n)] => Ok(Value::Num(of(*n))),
         [Value::Int(n)] => Ok(Value::Int(*n)),
@@ -555,11 +545,11 @@ fn fraction(args: &[Value], of: fn(f64) -> f64) -> MethodResult {
     }
 }
 
-fn classified(args: &[Value], of: fn(f64) -> bool) -> MethodResult {
+fn test_number(args: &[Value], of: fn(f64) -> bool) -> MethodResult {
     at(args, 0).as_f64().map_or_else(|| mismatch("this test", args), |n| Ok(Value::Bool(of(n))))
 }
 
-fn bits(args: &[Value], of: fn(i64, i64) -> Option<i64>) -> MethodResult {
+fn combine_bits(args: &[Value], of: fn(i64, i64) -> Option<i64>) -> MethodResult {
     match args {
         [Value::Int(a), Value::Int(b)] => of(*a, *b).map(Value::Int).map_or_else(|| fail("a shift is not below 0"), Ok),
         _ => mismatch("this", args),
@@ -571,13 +561,10 @@ fn bits(args: &[Value], of: fn(i64, i64) -> Option<i64>) -> MethodResult {
 pub struct Optional;
 
 impl Optional {
-    fn key() -> Arc<str> {
-        static KEY: LazyLock<Arc<str>> = LazyLock::new(|| "\u{0}optional".into());
-        KEY.clone()
-    }
+    const KEY: &str = "\u{0}optional";
 
     fn of(values: Vec<Value>) -> Value {
-        Value::map([(Self::key(), Value::list(values))].into_iter().collect())
+        Value::map([(Self::KEY.into(), Value::list(values))].into_iter().collect())
     }
 
     /// No value.
@@ -595,12 +582,12 @@ impl Optional {
     /// Whether a value is an optional one.
     #[must_use]
     pub fn is(value: &Value) -> bool {
-        value.as_map().is_some_and(|map| map.len() == 1 && map.contains_key(&*Self::key()))
+        value.as_map().is_some_and(|map| map.len() == 1 && map.contains_key(Self::KEY))
     }
 
     /// What an optional value holds; `None`: it is no optional value.
-    fn state(value: &Value) -> Option<Option<Value>> {
-        Self::is(value).then(|| value.get(&Self::key()).and_then(|values| values.as_list()?.first().cloned()))
+    pub fn state(value: &Value) -> Option<Option<Value>> {
+        Self::is(value).then(|| value.get(Self::KEY).and_then(|values| values.as_list()?.first().cloned()))
     }
 
     /// What an optional value holds, or any other value unless it is missing.
@@ -620,13 +607,13 @@ impl Optional {
 }
 
 /// A value as `string` and `%s` write it.
-fn shown(value: &Value) -> String {
+fn write_value(value: &Value) -> String {
     match value {
         Value::Num(n) => number_text(*n),
         Value::Null => "null".into(),
-        Value::List(list) => format!("[{}]", list.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        Value::List(list) => format!("[{}]", list.iter().map(write_value).collect::<Vec<_>>().join(", ")),
         Value::Map(map) => {
-            let mut entries: Vec<(&str, String)> = map.iter().map(|(key, value)| (&**key, shown(value))).collect();
+            let mut entries: Vec<(&str, String)> = map.iter().map(|(key, value)| (&**key, write_value(value))).collect();
             entries.sort_unstable();
             format!("{{{}}}", entries.iter().map(|(key, value)| format!("{key}: {value}")).collect::<Vec<_>>().join(", "))
         }
@@ -634,7 +621,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn quoted(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -657,7 +644,7 @@ fn quoted(text: &str) -> String {
 const DIGITS: usize = 100;
 
 /// `'%s …'.format([…])`.
-fn formatted(template: &str, values: &[Value]) -> Result<String, EvalFault> {
+fn format_values(template: &str, values: &[Value]) -> Result<String, FunctionRefusal> {
     let mut out = String::new();
     let mut values = values.iter();
     let mut letters = template.chars();
@@ -686,10 +673,10 @@ fn formatted(template: &str, values: &[Value]) -> Result<String, EvalFault> {
         let written = match (verb, value, special) {
             (Some('s'), value, _) => {
                 written::read(value)?;
-                shown(value)
+                write_value(value)
             }
             (Some('d' | 'e' | 'f'), Value::Num(_), Some(special)) => special,
-            (Some('d'), Value::Int(_) | Value::Num(_), _) => shown(value),
+            (Some('d'), Value::Int(_) | Value::Num(_), _) => write_value(value),
             (Some('f'), Value::Int(_) | Value::Num(_), _) => format!("{:.*}", digits.unwrap_or(6), value.as_f64().unwrap_or_default()),
             (Some('e'), Value::Int(_) | Value::Num(_), _) => {
                 let text = format!("{:.*e}", digits.unwrap_or(6), value.as_f64().unwrap_or_default());
@@ -697,11 +684,11 @@ fn formatted(template: &str, values: &[Value]) -> Result<String, EvalFault> {
                 let (sign, power) = power.strip_prefix('-').map_or(('+', power), |power| ('-', power));
                 format!("{number}e{sign}{power:0>2}")
             }
-            (Some('b'), Value::Int(n), _) => signed(*n, |n| format!("{n:b}")),
+            (Some('b'), Value::Int(n), _) => write_signed(*n, |n| format!("{n:b}")),
             (Some('b'), Value::Bool(truth), _) => u8::from(*truth).to_string(),
-            (Some('o'), Value::Int(n), _) => signed(*n, |n| format!("{n:o}")),
-            (Some('x'), Value::Int(n), _) => signed(*n, |n| format!("{n:x}")),
-            (Some('X'), Value::Int(n), _) => signed(*n, |n| format!("{n:X}")),
+            (Some('o'), Value::Int(n), _) => write_signed(*n, |n| format!("{n:o}")),
+            (Some('x'), Value::Int(n), _) => write_signed(*n, |n| format!("{n:x}")),
+            (Some('X'), Value::Int(n), _) => write_signed(*n, |n| format!("{n:X}")),
             (Some('x'), Value::Text(text), _) => text.bytes().map(|byte| format!("{byte:02x}")).collect(),
             (Some('X'), Value::Text(text), _) => text.bytes().map(|byte| format!("{byte:02X}")).collect(),
             (Some(verb @ ('d' | 'e' | 'f' | 'b' | 'o' | 'x' | 'X')), ..) => return refused(&verb.to_string()),
@@ -709,13 +696,11 @@ fn formatted(template: &str, values: &[Value]) -> Result<String, EvalFault> {
             (None, ..) => return fail("the text ends in `%`"),
         };
         out.push_str(&written);
-        if out.len() > limits::OUTPUT_BYTES {
-            return Err(EvalFault::bound(format!("the text would be longer than {} bytes", limits::OUTPUT_BYTES)));
-        }
+        bounded(out.len())?;
     }
     Ok(out)
 }
 
-fn signed(n: i64, digits: impl Fn(u64) -> String) -> String {
+fn write_signed(n: i64, digits: impl Fn(u64) -> String) -> String {
     format!("{}{}", if n < 0 { "-" } else { "" }, digits(n.unsigned_abs()))
 }
