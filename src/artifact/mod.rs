@@ -51,9 +51,9 @@ const ARTIFACT: &[Term] = &[
         &["automation", "user_projection"],
         "where its content comes from: a program or model (default), or what the user has just written",
     ),
-    Term::json("inclusion", r#"{ "$ref": "artifact.v1.json#/definitions/artifact_inclusion" }"#, ""),
-    Term::json("retention", r#"{ "$ref": "artifact.v1.json#/definitions/retention" }"#, ""),
-    Term::json("presentation", r#"{ "$ref": "artifact.v1.json#/definitions/presentation" }"#, ""),
+    Term::json("inclusion", r#"{ "$ref": "artifact.v2.json#/definitions/artifact_inclusion" }"#, ""),
+    Term::json("retention", r#"{ "$ref": "artifact.v2.json#/definitions/retention" }"#, ""),
+    Term::json("presentation", r#"{ "$ref": "artifact.v2.json#/definitions/presentation" }"#, ""),
 ];
 
 /// Keys of `writer`.

@@ -196,7 +196,7 @@ fn of_pack(
         if word("event").as_ref() != event || !due(row, on.list, st)? {
             continue;
         }
-        let own = match word("failing").as_ref() {
+        let own = match word("on_error").as_ref() {
             "keep" => FailurePolicy::Keep,
             "error" => FailurePolicy::Error,
             _ => failing,

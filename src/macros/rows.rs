@@ -22,7 +22,7 @@ pub(super) const RESULT: &[Term] = &[
         r##"{ "x-free": "names", "type": "object", "additionalProperties": { "$ref": "#/definitions/value" } }"##,
         "fixed arguments of the function",
     ),
-    Term::json("args", r#"{ "type": "array", "items": { "$ref": "macros.v1.json#/definitions/argument" } }"#, "its arguments, in order"),
+    Term::json("args", r#"{ "type": "array", "items": { "$ref": "macros.v2.json#/definitions/argument" } }"#, "its arguments, in order"),
     Term::json(
         "uses",
         r#"{ "type": ["integer", "string"], "if": { "type": "string" }, "then": { "enum": ["every"] } }"#,
@@ -56,7 +56,7 @@ pub(super) const MACRO: &[Term] = &[
         NONEMPTY_TEXT,
         "flavour `stack`: a macro that begins with this text is this one, and everything behind the text is its first argument",
     ),
-    Term::json("expand", r#"{ "$ref": "macros.v1.json#/definitions/expand" }"#, "what it gives is expanded as a text of its own"),
+    Term::json("expand", r#"{ "$ref": "macros.v2.json#/definitions/expand" }"#, "what it gives is expanded as a text of its own"),
 ];
 
 /// Other cells of `macro_pass`.

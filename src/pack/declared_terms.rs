@@ -18,16 +18,6 @@ use crate::terms::names;
 /// The base address of schemas without an `$id` of their own, so that errors can name them.
 pub(super) const BASE: &str = "https://tapster.dev/schemas/";
 
-/// The version of a kind in which a text that begins with `=` is an expression.
-pub(super) fn expression_version(kind: &str) -> i64 {
-    match kind {
-        "case" => 3,
-        // a manifest has no values
-        "pack" => 1,
-        _ => 2,
-    }
-}
-
 /// The keys of rows, beside the code that reads them. The rows of other tables are only read by rules; their schemas declare them.
 const ROWS: &[&[&[RowTerms]]] = &[program::ROWS, &[names::ROWS, macros::ROWS, reading::ROWS, task::ROWS, artifact::ROWS]];
 
@@ -69,13 +59,7 @@ pub(super) fn complete(schema: &mut Value, file: &str) {
         let mut known = Map::new();
         known.insert("$schema".to_owned(), json!({ "type": "string", "description": "The schema of the file, for editors." }));
         known.insert("kind".to_owned(), json!({ "const": kind, "description": "The kind of the file." }));
-        known.insert(
-            "version".to_owned(),
-            json!({
-                "enum": [version, expression_version(kind)],
-                "description": "Version of the schema; in the higher one, a text that begins with `=` is an expression."
-            }),
-        );
+        known.insert("version".to_owned(), json!({ "const": version, "description": "Version of the schema." }));
         known.extend(FILE.iter().filter(|term| !leaves_out(&marker, term.name)).map(|term| (term.name.to_owned(), term.schema())));
         known.extend(properties(table));
         table.insert("properties".to_owned(), known.into());

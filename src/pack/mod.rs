@@ -21,6 +21,7 @@ pub mod schemas;
 pub mod templates;
 pub mod toml;
 mod validate;
+pub mod words;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

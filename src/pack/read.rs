@@ -8,7 +8,7 @@ use super::KINDS;
 use super::files::RuleFile;
 use super::schemas::Schemas;
 use super::validate::NamingStyle;
-use super::{compact, declared_terms, json, library, toml, validate};
+use super::{compact, json, library, toml, validate, words};
 use crate::diag::{
     Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, SourceId, Sources, Span, TableField, limits, memory, short,
     suggest,
@@ -171,6 +171,17 @@ fn kind_of(table: &FieldMap, root: Span, report: &mut Report) -> Option<&'static
     known
 }
 
+/// What a rule file says in the words of its newest version, as JSON; `None` if it cannot be read. Two files of which this is equal
+/// give the same rules.
+#[must_use]
+pub fn newest_words(text: &str) -> Option<serde_json::Value> {
+    let mut report = Report::default();
+    let mut root = toml::parse(SourceId::default(), text, &mut report)?;
+    let kind = kind_of(root.as_table()?, root.span, &mut report)?;
+    versioned(&mut root, kind, Schemas::shipped(), &mut report)?;
+    Some(root.to_json())
+}
+
 /// Upgrades an older version and spells out short names. Returns the newest version, if the document is of it now.
 fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, report: &mut Report) -> Option<i64> {
     let Some(newest) = schemas.newest(kind) else {
@@ -181,14 +192,9 @@ fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, rep
         );
         return None;
     };
-    // the version of expressions is read as the one below it
-    let with_expressions = declared_terms::expression_version(kind);
-    if newest < with_expressions
-        && let NodeValue::Table(table) = &mut root.data
-        && let Some(version) = table.get_mut("version").filter(|version| version.node.data == NodeValue::Int(with_expressions))
-    {
-        version.node.data = NodeValue::Int(newest);
-        read_expressions(root, &LITERAL_KEYS);
+    let is_newest = root.get("version").is_some_and(|version| version.data == NodeValue::Int(newest));
+    if kind != "pack" && is_newest {
+        words::read(root, report);
     }
     match version_of(root, kind, newest, report) {
         FormatVersion::Newest => {}
@@ -205,30 +211,6 @@ fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, rep
     }
     Some(newest)
 }
-
-/// Keys of a file, and of its rows, below which no value of the rule language stands: words for readers, names, data.
-const LITERAL_KEYS: [&[&str]; 2] = [&["about", "allow", "case", "name", "own_part"], &["about", "doc", "name", "title"]];
-
-/// Writes expressions as `{ "=" = "= …" }`; a text that begins with `==` begins with `=`. `literal` are the keys of this level and
-/// those below that are left as they are.
-fn read_expressions(node: &mut DocumentNode, literal: &[&[&str]]) {
-    match &mut node.data {
-        NodeValue::Text(text) if text.starts_with("==") => *text = text.get(1..).unwrap_or_default().into(),
-        NodeValue::Text(text) if text.starts_with('=') => {
-            let text = DocumentNode { span: node.span, data: NodeValue::Text(text.clone()) };
-            node.data = NodeValue::Table([("=".into(), TableField { key: node.span, node: text })].into_iter().collect());
-        }
-        NodeValue::List(list) => list.iter_mut().for_each(|element| read_expressions(element, literal)),
-        NodeValue::Table(table) => {
-            let (own, below) = literal.split_first().unwrap_or((&NO_KEYS, &[]));
-            let values = table.iter_mut().filter(|(key, _)| key.as_ref() != "=" && !own.contains(&key.as_ref()));
-            values.for_each(|(_, field)| read_expressions(&mut field.node, below));
-        }
-        _ => {}
-    }
-}
-
-const NO_KEYS: &[&str] = &[];
 
 enum FormatVersion {
     Newest,
@@ -272,7 +254,7 @@ fn unsupported(root: &DocumentNode, kind: &str, version: i64, newest: i64, repor
 /// One step: the kind, the version that it starts from, and what it does.
 type UpgradeStep = (&'static str, i64, fn(&mut DocumentNode, &mut Report));
 
-/// All steps. A kind whose newest schema is version n has one for each of 1..n.
+/// Steps that do more than rename words, which the step to the newest version does for all kinds.
 const STEPS: &[UpgradeStep] = &[("case", 1, case_1)];
 
 /// Keys at the top of the newest version that have no effect any more, by kind. Their schemas still know them.
@@ -313,19 +295,29 @@ fn end_of(field: &TableField) -> u32 {
 /// Upgrades a document from version `from` to `to`. `false` when a step is missing: the version is too old.
 fn upgrade(root: &mut DocumentNode, kind: &str, from: i64, to: i64, report: &mut Report) -> bool {
     let before = root.clone();
+    let mut is_told = false;
     for version in from..to {
-        let Some((_, _, step)) = STEPS.iter().find(|(k, v, _)| *k == kind && *v == version) else { return false };
-        step(root, report);
+        match STEPS.iter().find(|(k, v, _)| *k == kind && *v == version) {
+            Some((_, _, step)) => {
+                step(root, report);
+                is_told = true;
+            }
+            // the newest version has other words for the same, which is no reason to write a file again
+            None if version + 1 == to => words::upgrade(root),
+            None => return false,
+        }
     }
     // a document in which nothing else is old needs the new number only
     let number_alone = before == *root;
     let NodeValue::Table(table) = &mut root.data else { return false };
     let Some(field) = table.get_mut("version") else { return false };
     field.node.data = NodeValue::Int(to);
-    let message = format!("`{kind}` version {from} was read as version {to}");
-    let told = Diagnostic::new(Code::SchemaUpgraded, message).at(field.node.span);
-    let told = told.help(format!("write it as version {to}; docs/reference/{kind}.md shows how"));
-    report.push(if number_alone { told.fix(field.node.span, to.to_string()) } else { told });
+    if is_told {
+        let message = format!("`{kind}` version {from} was read as version {to}");
+        let told = Diagnostic::new(Code::SchemaUpgraded, message).at(field.node.span);
+        let told = told.help(format!("write it as version {to}; docs/reference/{kind}.md shows how"));
+        report.push(if number_alone { told.fix(field.node.span, to.to_string()) } else { told });
+    }
     true
 }
 

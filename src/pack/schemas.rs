@@ -77,7 +77,7 @@ impl Schemas {
         })
     }
 
-    /// The schema of a file, by its name: `lore.v1.json`.
+    /// The schema of a file, by its name: `lore.v2.json`.
     #[must_use]
     pub fn get(&self, file: &str) -> Option<&Value> {
         self.files().get(file)
@@ -177,7 +177,7 @@ impl Schemas {
         None
     }
 
-    /// The schema that holds the keyword at `location` (`…/lore.v1.json#/definitions/row/additionalProperties`).
+    /// The schema that holds the keyword at `location` (`…/lore.v2.json#/definitions/row/additionalProperties`).
     pub(super) fn around(&self, location: &str) -> Option<&Value> {
         let (file, pointer) = location.split_once('#')?;
         let schema = self.files().get(file.rsplit('/').next()?)?;
@@ -218,7 +218,7 @@ fn percent_decoded(text: &str) -> String {
 }
 
 impl Schemas {
-    /// The schema of a file by its name (`lore.v1.json`), with every definition of other files that it refers to copied
+    /// The schema of a file by its name (`lore.v2.json`), with every definition of other files that it refers to copied
     /// into it: their addresses answer nobody.
     #[must_use]
     pub fn bundled(&self, file: &str) -> Option<Value> {

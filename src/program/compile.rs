@@ -29,8 +29,8 @@ pub(crate) const ENGINE_TABLES: &[&str] = &[
     "program",
     "pass",
     "round",
-    "account",
-    "ruler",
+    "budget",
+    "cost_model",
     "form",
     "fact",
     "value",
@@ -50,16 +50,16 @@ pub(crate) const ENGINE_TABLES: &[&str] = &[
     "reply_part",
 ];
 
-/// Keys of `account`.
+/// Keys of `budget`.
 const ACCOUNT: &[Term] = &[
     Term::defined("size", "number", "how much there is"),
     Term::defined("cap", "number", "an upper bound of the size; 0 is none"),
-    Term::defined("window", "number", "the size of the window in an error about the account (`max_tokens`)"),
-    Term::defined("reserve", "number", "the tokens that are kept for the answer, in an error about the account (`reserve_tokens`)"),
-    Term::text("ruler", "what measures costs: a row of the table `ruler`"),
+    Term::defined("window", "number", "the size of the window in an error about the budget (`max_tokens`)"),
+    Term::defined("reserve", "number", "the tokens that are kept for the answer, in an error about the budget (`reserve_tokens`)"),
+    Term::text("cost_model", "what measures costs: a row of the table `cost_model`"),
 ];
 
-/// Keys of `ruler`.
+/// Keys of `cost_model`.
 const RULER: &[Term] = &[
     Term::json(
         "estimator",
@@ -108,8 +108,8 @@ const PROGRAM: &[Term] = &[
 
 /// The keys of the rows that are read here.
 pub(super) const ROWS: &[RowTerms] = &[
-    ("account", &[ACCOUNT]),
-    ("ruler", &[RULER]),
+    ("budget", &[ACCOUNT]),
+    ("cost_model", &[RULER]),
     ("form", &[FORM]),
     ("fact", &[FACT]),
     ("named_value", &[NAMED_VALUE]),
@@ -338,8 +338,8 @@ fn effect_macros(pack: &Pack, syntax: &crate::text::macro_syntax::MacroSyntax) -
 fn rulers(cx: &mut CompileContext<'_>) -> Vec<CostModel> {
     let pack = cx.pack;
     let mut out = Vec::new();
-    for row in pack.rows("ruler") {
-        cx.enter_row("ruler", row);
+    for row in pack.rows("cost_model") {
+        cx.enter_row("cost_model", row);
         let value = |cx: &mut CompileContext<'_>, key: &str| row.node(key).map(|n| cx.within(ItemScope::Open, |cx| cx.expr(n)));
         let item_text = || DocumentNode { span: row.span, data: crate::diag::NodeValue::Text("@text".into()) };
         let tokens = match value(cx, "tokens") {
@@ -366,8 +366,8 @@ fn rulers(cx: &mut CompileContext<'_>) -> Vec<CostModel> {
 fn accounts(cx: &mut CompileContext<'_>) -> Vec<TokenBudget> {
     let pack = cx.pack;
     let mut out = Vec::new();
-    for row in pack.rows("account") {
-        cx.enter_row("account", row);
+    for row in pack.rows("budget") {
+        cx.enter_row("budget", row);
         let value = |cx: &mut CompileContext<'_>, key: &str| row.fields.get(key).map(|f| cx.within(ItemScope::None, |cx| cx.expr(&f.node)));
         let size = value(cx, "size").unwrap_or_else(|| {
             cx.fail_for(
@@ -380,8 +380,8 @@ fn accounts(cx: &mut CompileContext<'_>) -> Vec<TokenBudget> {
             Expr::Const(Value::Null)
         });
         let (cap, window, reserve) = (value(cx, "cap"), value(cx, "window"), value(cx, "reserve"));
-        let ruler = match row.fields.get("ruler") {
-            Some(f) => cx.row_number("ruler", f.node.as_text().unwrap_or(""), f.node.span),
+        let ruler = match row.fields.get("cost_model") {
+            Some(f) => cx.row_number("cost_model", f.node.as_text().unwrap_or(""), f.node.span),
             None => 0,
         };
         out.push(TokenBudget { name: row.name.clone(), size, cap, ruler, window, reserve });

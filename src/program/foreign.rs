@@ -609,7 +609,7 @@ fn heads(node: &DocumentNode) -> Vec<PathNames> {
         let query = node.get("of").is_some() && node.get("fn").is_none();
         open.extend(node.as_list().unwrap_or(&[]).iter().rev().map(|n| (n, depth)));
         // what a query asks of its elements is one level further in
-        let inside = |key: &str| if query && !matches!(key, "of" | "after" | "join" | "skip" | "take") { depth + 1 } else { depth };
+        let inside = |key: &str| if query && !matches!(key, "of" | "append_to" | "join" | "skip" | "take") { depth + 1 } else { depth };
         open.extend(node.as_table().into_iter().flatten().rev().map(|(key, f)| (&f.node, inside(key))));
     }
     out

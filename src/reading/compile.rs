@@ -14,9 +14,9 @@ use crate::model::term::{NONEMPTY_TEXT, RowTerms};
 use crate::model::{Pack, Term, TermType};
 
 /// Where something stands: one path, or several.
-const PATHS: TermType = TermType::Json(r#"{ "$ref": "dialect.v1.json#/definitions/paths" }"#);
+const PATHS: TermType = TermType::Json(r#"{ "$ref": "dialect.v2.json#/definitions/paths" }"#);
 /// What must hold at some paths.
-const TESTS: TermType = TermType::Json(r#"{ "$ref": "dialect.v1.json#/definitions/tests" }"#);
+const TESTS: TermType = TermType::Json(r#"{ "$ref": "dialect.v2.json#/definitions/tests" }"#);
 
 /// Keys of `key`.
 const KEY: &[Term] = &[
@@ -76,15 +76,15 @@ const REPLY_PART: &[Term] = &[
     Term::new("text", PATHS, "where text of the answer stands"),
     Term::new("reasoning", PATHS, "where thoughts stand; the first path at which there is a text counts"),
     Term::new("signature", PATHS, "where a signature of the thoughts stands"),
-    Term::json("call", r#"{ "$ref": "dialect.v1.json#/definitions/reply_call" }"#, "where the parts of a tool call stand"),
+    Term::json("call", r#"{ "$ref": "dialect.v2.json#/definitions/reply_call" }"#, "where the parts of a tool call stand"),
     Term::json(
         "detail",
-        r#"{ "$ref": "dialect.v1.json#/definitions/reply_detail" }"#,
+        r#"{ "$ref": "dialect.v2.json#/definitions/reply_detail" }"#,
         "where a block stands that must be sent back as it is, such as a signed thought: `reasoning_details`",
     ),
     Term::json(
         "message",
-        r#"{ "$ref": "dialect.v1.json#/definitions/path" }"#,
+        r#"{ "$ref": "dialect.v2.json#/definitions/path" }"#,
         "where a message in the shape of chat completions stands, whose fields are kept",
     ),
     Term::json(
@@ -96,7 +96,7 @@ const REPLY_PART: &[Term] = &[
     Term::new("usage", PATHS, "where token counts stand"),
     Term::json(
         "error",
-        r#"{ "$ref": "dialect.v1.json#/definitions/reply_error" }"#,
+        r#"{ "$ref": "dialect.v2.json#/definitions/reply_error" }"#,
         "where an error stands, or a table that says it of its parts",
     ),
     Term::flag("ends", "the stream is over with this event"),

@@ -7,7 +7,7 @@ use crate::terms::names::is_reference;
 use crate::text::{Language, functions};
 
 /// The arguments of the function.
-const TEMPLATE_ARGUMENTS: [&str; 5] = ["of", "task", "budget", "ruler", "data"];
+const TEMPLATE_ARGUMENTS: [&str; 5] = ["of", "task", "budget", "cost_model", "data"];
 
 impl CompileContext<'_> {
     /// Reports unknown arguments, and templates, tasks and rulers that no row defines.
@@ -26,7 +26,7 @@ impl CompileContext<'_> {
             let span = table.get("fn").map(|f| f.node.span).unwrap_or_default();
             self.fail(Code::TermMissing, span, "`template` needs `of`: the id of a template", Some("write `of = \"ID\"`".into()));
         }
-        for (key, rows) in [("of", "template"), ("ruler", "ruler")] {
+        for (key, rows) in [("of", "template"), ("cost_model", "cost_model")] {
             let Some(node) = table.get(key).map(|f| &f.node) else { continue };
             if let Some(name) = literal(node) {
                 self.row_number(rows, name, node.span);

@@ -20,7 +20,7 @@ use super::context::CompileContext;
 pub enum PathMode {
     /// A path of the scene (`when`, `that`).
     Scene,
-    /// A field of the item (`where`, `spare`, …).
+    /// A field of the item (`where`, `protect`, …).
     Item,
 }
 

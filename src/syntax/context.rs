@@ -301,9 +301,10 @@ impl<'p> CompileContext<'p> {
                 (PathRoot::Code(second.into()), 2)
             }
             "given" => (PathRoot::Given, 1),
-            "account" => {
+            // `account` is the word of version 1
+            "budget" | "account" if first == "account" || self.is_budget(second) => {
                 self.reads_account |= !matches!(names.get(2).map(AsRef::as_ref), Some("size" | "spent"));
-                (PathRoot::Account(self.row_number("account", second, span)), 2)
+                (PathRoot::Account(self.row_number("budget", second, span)), 2)
             }
             _ => {
                 let list = self.list_prefix(&names);
@@ -319,6 +320,10 @@ impl<'p> CompileContext<'p> {
         };
         let segs = segs.into_iter().skip(used).collect();
         Expr::Path(Arc::new(ScenePath::new(text.into(), root, segs, depends)))
+    }
+
+    fn is_budget(&self, name: &str) -> bool {
+        self.pack.tables.get("budget").is_some_and(|rows| rows.contains_key(name))
     }
 
     /// Reports a path of the scene that no row declares, or that is a declared one with a slip.
@@ -647,7 +652,7 @@ impl CompileContext<'_> {
 /// The tables whose rows are what a message calls so.
 fn tables_of(what: &str) -> &'static [&'static str] {
     match what {
-        "account" => &["account"],
+        "budget" => &["budget"],
         "budget group" => &["budget_group"],
         "code" => &["code"],
         "event" => &["event"],
@@ -658,7 +663,7 @@ fn tables_of(what: &str) -> &'static [&'static str] {
         "list" => &["list"],
         "pass with `do = \"repeat\"`" => &["pass"],
         "program" => &["program"],
-        "ruler" => &["ruler"],
+        "cost_model" => &["cost_model"],
         "scene path" => &["path"],
         "stream" => &["stream"],
         "template" => &["template"],

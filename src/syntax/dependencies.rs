@@ -186,7 +186,7 @@ impl CellDependencies {
                 for (key, field) in table {
                     let inside = match table.contains_key("fold") {
                         true => key.as_ref() == "give",
-                        false => query && !matches!(key.as_ref(), "of" | "after" | "join" | "skip" | "take"),
+                        false => query && !matches!(key.as_ref(), "of" | "append_to" | "join" | "skip" | "take"),
                     };
                     let within = within.saturating_add(u8::from(inside));
                     if key.starts_with(['$', '@']) {

@@ -11,7 +11,7 @@ use super::context::CompileContext;
 /// Value forms, and a part of each that may be its result.
 const RESULTS: [(&str, &str); 3] = [("if", "then"), ("if", "else"), ("lookup", "else")];
 /// Value forms whose result is one of a list, or made of all of it.
-const OF_LISTS: [&str; 2] = ["first", "over"];
+const OF_LISTS: [&str; 2] = ["first", "merge"];
 
 impl CompileContext<'_> {
     /// Reports a literal that a path is set to and that it is declared not to be: also one inside of a table, for the paths

@@ -17,22 +17,22 @@ use super::context::{CompileContext, ItemScope};
 
 /// The terms of a selection, in the order in which they are applied.
 pub const TERMS: &[Term] = &[
-    Term::defined("since", "condition", "only what follows the last item that meets this condition"),
-    Term::defined("while", "condition", "only the longest run of items that meet this condition, at the end that `from` names"),
+    Term::defined("after_last", "condition", "only what follows the last item that meets this condition"),
+    Term::defined("while", "condition", "only the longest run of items that meet this condition, at the end that `end` names"),
     Term::defined("where", "condition", "which items: a bare name is a field of the item, `$path` is a value of the scene"),
     Term::defined(
-        "per",
-        "per",
+        "group_by",
+        "group_by",
         "divides the items into parts by this value; everything that follows (by, draw, from, skip, take) is applied to each part by itself",
     ),
     Term::defined("by", "by", "the order in which items are visited. The list itself keeps its order"),
     Term::defined("draw", "draw", "a choice by chance: which of the items, or in which order"),
     Term::text("stream", "stream that draws are taken from").default("the name of the pass"),
-    Term::word("from", &["first", "last"], "from which end the items are visited and counted").default("first"),
+    Term::word("end", &["first", "last"], "from which end the items are visited and counted").default("first"),
     Term::defined("skip", "number", "how many items are skipped first (in each part)"),
     Term::defined("take", "take", "how many items at most (in each part)"),
-    Term::flag("others", "chooses the other items: those that meet `where` and were not chosen"),
-    Term::flag("off", "items that are switched off (`enabled = false`) are seen too; without it they are invisible"),
+    Term::flag("invert", "chooses the other items: those that meet `where` and were not chosen"),
+    Term::flag("include_disabled", "items that are switched off (`enabled = false`) are seen too; without it they are invisible"),
 ];
 
 impl CompileContext<'_> {
@@ -49,18 +49,18 @@ impl CompileContext<'_> {
         }
         select.skip = node("skip").map(|n| self.expr(n));
         self.within(scope, |cx| {
-            select.since = node("since").map(|n| cx.cond(n, PathMode::Item));
+            select.since = node("after_last").map(|n| cx.cond(n, PathMode::Item));
             select.run = node("while").map(|n| cx.cond(n, PathMode::Item));
             select.filter = node("where").map(|n| cx.cond(n, PathMode::Item));
-            select.per = node("per").map(|n| cx.expr(n));
+            select.per = node("group_by").map(|n| cx.expr(n));
             select.by = node("by").map(|n| cx.keys(n)).unwrap_or_default();
             select.draw = node("draw").and_then(|n| cx.draw(n));
         });
         select.take = node("take").map(|n| self.take(n));
-        select.from = if node("from").and_then(DocumentNode::as_text) == Some("last") { SelectEnd::Last } else { SelectEnd::First };
+        select.from = if node("end").and_then(DocumentNode::as_text) == Some("last") { SelectEnd::Last } else { SelectEnd::First };
         let flag = |key: &str| node(key).is_some_and(|n| n.as_bool().unwrap_or(false));
-        select.others = flag("others");
-        select.off = flag("off");
+        select.others = flag("invert");
+        select.off = flag("include_disabled");
         select
     }
 
@@ -186,15 +186,15 @@ impl CompileContext<'_> {
             self.fail(Code::TermType, node.span, "this is no place", Some(help.into()));
             return InsertPosition::End;
         };
-        let lost = match table.get("lost").map(|f| &f.node) {
+        let lost = match table.get("on_lost").map(|f| &f.node) {
             None => LostPolicy::Drop,
-            Some(n) if n.as_text() == Some("drop") => LostPolicy::Drop,
+            Some(n) if n.as_text() == Some("skip") => LostPolicy::Drop,
             Some(n) if n.as_text() == Some("error") => LostPolicy::Error,
             Some(n) if n.as_text().is_some_and(|word| !matches!(word, "start" | "end")) => {
                 let word = n.as_text().unwrap_or("");
-                let words = ["drop", "error", "start", "end"];
+                let words = ["skip", "error", "start", "end"];
                 let help = self.report.words.help(word, words);
-                self.fail(Code::TermType, n.span, format!("`lost` cannot be `{word}`"), help);
+                self.fail(Code::TermType, n.span, format!("`on_lost` cannot be `{word}`"), help);
                 LostPolicy::Drop
             }
             Some(n) => LostPolicy::Else(Box::new(self.place(n, scope))),

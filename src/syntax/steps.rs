@@ -20,7 +20,7 @@ pub const STEPS: &[(&str, &str)] = &[
     ("replace", "`{ find, with, times }`: replaces a pattern or a plain text"),
     ("override", "replaces the text by this one unless that is blank; where `holds` matches in it, the old text is inserted"),
     ("expand", "expands the text in a text language: macro, outlet, handlebars, leaf, liquid"),
-    ("scripts", "applies rewriting scripts, in order; `then` lists steps for each replacement"),
+    ("scripts", "applies rewriting scripts, in order; `steps` lists steps for each replacement"),
     ("inline", "makes one text of the parts, joined by this; media become marks in it"),
     ("outline", "makes parts of the text again where it has such marks, cut at this"),
     ("parts", "rewrites each part by its type"),
@@ -32,7 +32,7 @@ fn beside(action: &str) -> &'static [&'static str] {
     match action {
         "expand" => &["name", "when", "with", "values", "unknown", "flavour", "mode"],
         "run" => &["name", "when", "with"],
-        "scripts" => &["name", "when", "then"],
+        "scripts" => &["name", "when", "steps"],
         "override" => &["name", "when", "holds", "times"],
         _ => &["name", "when"],
     }
@@ -91,7 +91,7 @@ fn step(cx: &mut CompileContext<'_>, node: &DocumentNode) -> Option<TextStep> {
         "expand" => StepOperation::Expand(cx.language(own, table)?),
         "scripts" => StepOperation::Scripts(ScriptsStep {
             rows: value(cx),
-            then: table.get("then").map(|f| cx.steps(&f.node).into_vec()).unwrap_or_default(),
+            then: table.get("steps").map(|f| cx.steps(&f.node).into_vec()).unwrap_or_default(),
         }),
         "inline" => StepOperation::Inline(cx.literal(own, "a joint")),
         "outline" => StepOperation::Outline(cx.literal(own, "a joint")),

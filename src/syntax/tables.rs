@@ -61,7 +61,7 @@ impl CompileContext<'_> {
     /// Checks the columns that a lookup names, if it looks into rows of a table.
     pub(super) fn check_lookup(&mut self, rows: &Expr, lookup: &FieldMap) {
         let Some(table) = table_of(rows) else { return };
-        for word in ["by", "get"] {
+        for word in ["key", "get"] {
             if let Some((column, at)) = lookup.get(word).and_then(|field| Some((field.node.as_text()?, field.node.span))) {
                 self.check_column(table, column, at);
             }

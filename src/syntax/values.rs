@@ -21,9 +21,9 @@ use super::selections;
 
 /// The keys of each value form, its own key first; calls, queries and forms by name are read separately.
 pub const FORMS: &[(&str, &[&str])] = &[
-    ("lookup", &["in", "by", "get", "else"]),
+    ("lookup", &["in", "key", "get", "else"]),
     ("first", &[]),
-    ("over", &[]),
+    ("merge", &[]),
     ("if", &["then", "else"]),
     ("is", &[]),
     ("try", &[]),
@@ -31,14 +31,14 @@ pub const FORMS: &[(&str, &[&str])] = &[
     ("=", &[]),
     ("read", &[]),
     ("none", &[]),
-    ("table", &["value"]),
+    ("table", &["column"]),
     ("value", &[]),
     ("fold", &["from", "give"]),
     ("script", &["args"]),
 ];
 
 /// The keys of a query, beside those of a selection.
-const QUERY: &[&str] = &["of", "get", "form", "steps", "after", "join", "trim", "count", "is", "depth"];
+const QUERY: &[&str] = &["of", "get", "form", "steps", "append_to", "join", "trim", "count", "is", "depth"];
 
 /// Whether a table is a value with steps: only `of` and `steps`, and in a condition a test of the result.
 pub(super) fn is_pipe(table: &FieldMap) -> bool {
@@ -180,7 +180,7 @@ impl CompileContext<'_> {
         match *word {
             "lookup" => self.lookup(table, own, node),
             "first" => Expr::First(self.list_of(own, "first")),
-            "over" => Expr::Over(self.list_of(own, "over")),
+            "merge" => Expr::Over(self.list_of(own, "merge")),
             "calc" => self.calc(own),
             "=" => self.expression(own),
             "if" => self.choice(table, own),
@@ -195,7 +195,7 @@ impl CompileContext<'_> {
             },
             "table" => {
                 let name = own.as_text().unwrap_or("").to_owned();
-                let said = table.get("value").and_then(|f| Some((f.node.as_text()?, f.node.span)));
+                let said = table.get("column").and_then(|f| Some((f.node.as_text()?, f.node.span)));
                 let (cell, at) = said.unwrap_or(("value", own.span));
                 if self.check_table(&name, own.span) {
                     self.check_column(&name, cell, at);
@@ -280,7 +280,7 @@ impl CompileContext<'_> {
             return Expr::Const(Value::Null);
         };
         let word = |k: &str| table.get(k).and_then(|f| f.node.as_text()).map(Arc::from);
-        let (by, get) = (word("by").unwrap_or_else(|| "name".into()), word("get"));
+        let (by, get) = (word("key").unwrap_or_else(|| "name".into()), word("get"));
         let default = table.get("else").map(|f| self.expr(&f.node));
         let (key, rows) = (self.expr(key), self.expr(&source.node));
         self.check_lookup(&rows, table);
@@ -379,7 +379,7 @@ impl CompileContext<'_> {
         let before = std::mem::take(&mut self.reads_index);
         let select = self.select(table, scope.clone());
         let form = table.get("form").map(|f| self.row_number("form", f.node.as_text().unwrap_or(""), f.node.span));
-        let after = table.get("after").map(|f| self.expr(&f.node));
+        let after = table.get("append_to").map(|f| self.expr(&f.node));
         let join = table.get("join").map(|f| self.expr(&f.node));
         let (get, steps) = self.within(scope, |cx| {
             let get = table.get("get").map(|f| cx.expr(&f.node));

@@ -43,7 +43,7 @@ impl TemplateCalls {
         let context = args.get("data").filter(|data| data.as_map().is_some()).unwrap_or(&nothing);
         let sources = TaskSources { task, st, pass: env.memo.pass, bound: RefCell::default() };
         let (lanes, requests) = lanes(template, task, env)?;
-        let ruler = args.get("ruler").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.shown(), env)).transpose()?;
+        let ruler = args.get("cost_model").filter(|name| !name.is_empty()).map(|name| PackRuler::named(&name.shown(), env)).transpose()?;
         let counted: &dyn Ruler = ruler.as_ref().map_or(&QuarterRuler, |ruler| ruler);
         let mut budget = Budget::new(ceiling(template, args)?);
         let inputs = Inputs { context, sources: &sources, ruler: counted, lanes: &lanes, requests: &requests, limits: limits(st) };

@@ -42,7 +42,7 @@ pub struct Env<'a> {
     pub outer: Option<&'a Env<'a>>,
     /// What this pass has evaluated already.
     pub memo: &'a PassMemo,
-    /// The items of the part that a pass with `per` is processing.
+    /// The items of the part that a pass with `group_by` is processing.
     pub part: Option<SelectSequence<'a>>,
 }
 

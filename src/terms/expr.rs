@@ -143,7 +143,7 @@ pub struct FieldRef {
 pub enum QuerySource {
     /// A list of the build.
     List(usize),
-    /// The part that a pass with `per` is processing.
+    /// The part that a pass with `group_by` is processing.
     Part,
     /// Any value that is a list.
     Value(Expr),
@@ -170,7 +170,7 @@ pub struct ItemQuery {
     pub trim: (bool, bool),
     /// Returns the number of items instead of the items.
     pub count: bool,
-    /// `take = 1` without `per`: the one item instead of a list.
+    /// `take = 1` without `group_by`: the one item instead of a list.
     pub one: bool,
     /// The query is not inside a pass, which would have read the list for it, so it reads the list itself.
     pub alone: bool,
@@ -241,7 +241,7 @@ impl CalledFunction {
     pub fn arguments(self) -> Option<&'static [(&'static str, bool)]> {
         match self {
             CalledFunction::Text(n) => crate::text::functions::FUNCTIONS.get(n).map(|function| function.args),
-            CalledFunction::Cost => Some(&[("of", true), ("role", false), ("name", false), ("ruler", false)]),
+            CalledFunction::Cost => Some(&[("of", true), ("role", false), ("name", false), ("cost_model", false)]),
             CalledFunction::Render(_) | CalledFunction::Template => None,
         }
     }

@@ -263,9 +263,9 @@ pub fn counter(env: &Env<'_>, estimator: &Expr) -> Result<Arc<TokenCounter>, Eva
     env.st.rules.counters.get(name).map_err(EvalFault::failed)
 }
 
-/// `{ fn = "cost", of = text, role?, name?, ruler }`.
+/// `{ fn = "cost", of = text, role?, name?, cost_model }`.
 pub fn cost_of(env: &Env<'_>, args: &Map) -> Result<Value, EvalFault> {
-    let named = args.get("ruler").map(Value::shown).unwrap_or_default();
+    let named = args.get("cost_model").map(Value::shown).unwrap_or_default();
     let ruler = env.st.rules.rulers.iter().position(|r| r.name == named).unwrap_or(0);
     let mut item = Item::default();
     item.set(core::TEXT, Value::Text(args.get("of").map(Value::shown).unwrap_or_default()));

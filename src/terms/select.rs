@@ -1,7 +1,7 @@
 //! Which items: the one kind of selection that every verb and every query shares, including random choice.
 //!
-//! In this order: `since`, `while`, `where`, then for each part (`per`): `by`, `draw`, `from`, `skip`, `take`;
-//! last `others`. The result is in visiting order; verbs that keep the list's order sort it again.
+//! In this order: `after_last`, `while`, `where`, then for each part (`group_by`): `by`, `draw`, `end`, `skip`, `take`;
+//! last `invert`. The result is in visiting order; verbs that keep the list's order sort it again.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub enum SelectEnd {
 pub struct Select {
     /// Only what follows the last item that meets this condition.
     pub since: Option<Cond>,
-    /// The longest run of items, at the `from` end, that meet this condition.
+    /// The longest run of items, at the `end`, that meet this condition.
     pub run: Option<Cond>,
     /// Only items that meet this condition.
     pub filter: Option<Cond>,
@@ -166,7 +166,7 @@ impl Select {
         ends && self.per.is_none() && self.by.is_empty() && self.draw.is_none() && !self.others
     }
 
-    /// Whether one item, considered alone, passes `where`; disabled items pass only with `off`.
+    /// Whether one item, considered alone, passes `where`; disabled items pass only with `include_disabled`.
     pub fn chooses(&self, env: &Env<'_>, enabled: bool) -> Result<bool, EvalFault> {
         if !enabled && !self.off {
             return Ok(false);
@@ -215,7 +215,7 @@ impl Select {
         Ok(self.parts_for(seq, outer, reasons)?.into_iter().flatten().collect())
     }
 
-    /// The chosen elements of each part (one part without `per`).
+    /// The chosen elements of each part (one part without `group_by`).
     pub fn parts(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, EvalFault> {
         self.parts_for(seq, outer, None)
     }

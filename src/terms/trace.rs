@@ -90,7 +90,7 @@ pub struct ItemReason {
     pub book: Arc<str>,
     /// The pass.
     pub pass: Arc<str>,
-    /// The pass's `because`.
+    /// The pass's `reason`.
     pub because: Arc<str>,
     /// Details from the verb: the key that was found, and where.
     pub detail: Value,
@@ -103,7 +103,7 @@ pub struct PassReasons {
     because: Option<Arc<PassReason>>,
     /// What decided about items, by their numbers.
     told: RefCell<FxHashMap<u32, Map>>,
-    /// The evaluated results of `why`.
+    /// The evaluated results of `reason_details`.
     memo: PassMemo,
 }
 

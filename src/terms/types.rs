@@ -149,7 +149,7 @@ pub fn is_form(table: &FieldMap) -> bool {
         table.len() == 1
             && (table.contains_key("is") || table.contains_key("try") || table.get("value").is_some_and(|f| f.node.as_text().is_some()))
     };
-    ["of", "lookup", "first", "over", "if", "calc", "=", "read", "fn", "none", "form", "table", "fold"]
+    ["of", "lookup", "first", "merge", "if", "calc", "=", "read", "fn", "none", "form", "table", "fold"]
         .iter()
         .any(|k| table.contains_key(*k))
         || is_script(table)

@@ -19,15 +19,15 @@ use super::set::SetTerms;
 /// `admit` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "admit",
-    doc: "lets units in until one does not fit into the account",
+    doc: "lets units in until one does not fit into the budget",
     terms: &[
         ACCOUNT,
         UNIT,
         Term::word(
-            "misfit",
-            &["stop", "skip", "fail"],
+            "on_overflow",
+            &["stop", "skip", "error"],
             "what happens at a unit that does not fit. `stop`: everything behind it stays out too. `skip`: the next unit is tried. \
-             `fail`: the build fails with `max_tokens_exceeded`",
+             `error`: the build fails with `max_tokens_exceeded`",
         )
         .default("stop"),
         Term::word("fits", &["le", "lt"], "`le`: a unit may cost at most what is left. `lt`: it must cost less than what is left")
@@ -38,7 +38,7 @@ pub const INFO: VerbInfo = VerbInfo {
             "what becomes of units that do not fit: `off` switches them off, `leave` leaves them to a later pass",
         )
         .default("off"),
-        Term::defined("exempt", "condition", "a condition; a unit with an item that meets it is always let in, and paid for")
+        Term::defined("protect", "condition", "a condition; a unit with an item that meets it is always let in, and paid for")
             .default("nothing"),
         Term::defined(
             "set",
@@ -48,7 +48,7 @@ pub const INFO: VerbInfo = VerbInfo {
         Term::new(
             "admitted",
             CODE_OF_REASON,
-            "the code that a trace gives for items that are let in; `because` is the code for those that are refused",
+            "the code that a trace gives for items that are let in; `reason` is the code for those that are refused",
         )
         .default("nothing"),
     ],
@@ -81,9 +81,9 @@ enum MisfitPolicy {
 impl AdmitTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Self {
-        let misfit = match w.word("misfit") {
+        let misfit = match w.word("on_overflow") {
             "skip" => MisfitPolicy::Skip,
-            "fail" => MisfitPolicy::Fail,
+            "error" => MisfitPolicy::Fail,
             _ => MisfitPolicy::Stop,
         };
         Self {
@@ -92,7 +92,7 @@ impl AdmitTerms {
             misfit,
             strict: w.word("fits") == "lt",
             leave: w.word("rest") == "leave",
-            exempt: w.condition(cx, "exempt"),
+            exempt: w.condition(cx, "protect"),
             set: w.node("set").map(|node| SetTerms::of(cx, node, w.scope)),
             admitted: super::pass::code_of_reason(w.node("admitted")),
         }
@@ -110,7 +110,7 @@ impl AdmitTerms {
                 item.set(core::ADMITTED, Value::Bool(true));
                 let item = item.clone();
                 st.note(&item, "admitted", None);
-                // `because` is the reason for a refusal
+                // `reason` is the reason for a refusal
                 if let (Some(reasons), Some(admitted)) = (&run.reasons, &self.admitted) {
                     reasons.explain_with(admitted, &item, Value::Null, st);
                 }

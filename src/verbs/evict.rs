@@ -19,17 +19,17 @@ use crate::text::written;
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 
 /// The term that [`account`] reads.
-pub(super) const ACCOUNT: Term = Term::text("account", "a row of `account`");
+pub(super) const ACCOUNT: Term = Term::text("budget", "a row of `budget`");
 
 /// `evict` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "evict",
-    doc: "switches units off until the list fits into the account",
+    doc: "switches units off until the list fits into the budget",
     terms: &[
         ACCOUNT,
         UNIT,
         Term::defined(
-            "spare",
+            "protect",
             "condition",
             "a condition; an item that meets it is never switched off, and neither is a bundle that contains one",
         )
@@ -49,11 +49,11 @@ pub struct EvictTerms {
 
 /// The account that a pass names; reports an error if it names none.
 pub(super) fn account(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> usize {
-    match w.node("account") {
-        Some(node) => cx.row_number("account", node.as_text().unwrap_or(""), node.span),
+    match w.node("budget") {
+        Some(node) => cx.row_number("budget", node.as_text().unwrap_or(""), node.span),
         None => {
-            let message = format!("`{}` needs `account`", w.info.name);
-            cx.fail(Code::TermMissing, w.span, message, Some("name an [[account]] row".into()));
+            let message = format!("`{}` needs `budget`", w.info.name);
+            cx.fail(Code::TermMissing, w.span, message, Some("name a [[budget]] row".into()));
             0
         }
     }
@@ -62,7 +62,7 @@ pub(super) fn account(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> usize
 impl EvictTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Self {
-        Self { account: account(cx, w), unit: ItemUnit::of(w.word("unit")), spare: w.condition(cx, "spare") }
+        Self { account: account(cx, w), unit: ItemUnit::of(w.word("unit")), spare: w.condition(cx, "protect") }
     }
 
     /// Afterwards no unread item is a candidate, or it is known whether they are all evicted or all kept.

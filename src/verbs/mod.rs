@@ -70,20 +70,20 @@ pub const SHARED: &[Term] = &[
     ABOUT,
     Term::text("do", "the verb. A pass without one patches the pass of that name in a lower layer"),
     Term::defined("when", "gate", "whether the pass runs at all: a condition on the scene. `false` switches it off"),
-    Term::word("then", &["next", "stop"], "`stop`: if this pass ran, the program ends here").default("next"),
+    Term::word("on_run", &["next", "stop"], "`stop`: if this pass ran, the program ends here").default("next"),
     Term::text("list", "the list that this pass works on").default("the list of its program"),
     Term::word(
-        "failing",
-        &["spare", "keep", "error"],
-        "what happens if a script or a condition of the data fails: `spare` (a warning, and the item is not selected), `keep` (a \
+        "on_error",
+        &["skip", "keep", "error"],
+        "what happens if a script or a condition of the data fails: `skip` (a warning, and the item is not selected), `keep` (a \
              warning, and what the pass has done stays), `error`",
     )
     .default("error"),
-    Term::new("because", CODE_OF_REASON, "a code for why the pass changes its items; a trace gives it as their reason"),
+    Term::new("reason", CODE_OF_REASON, "a code for why the pass changes its items; a trace gives it as their reason"),
     Term::defined(
-        "why",
+        "reason_details",
         "value",
-        "with `because`: a table that a trace adds to the details of an item (`@field` is the item). It may not draw",
+        "with `reason`: a table that a trace adds to the details of an item (`@field` is the item). It may not draw",
     ),
 ];
 
@@ -132,12 +132,12 @@ impl CompiledPass {
             select.stream = id.clone();
         }
         let verb = (info.parse)(cx, &WrittenPass { fields, info, span: word.span, scope: &scope })?;
-        let failing = match node("failing").and_then(DocumentNode::as_text) {
-            Some("spare") => FailurePolicy::Spare,
+        let failing = match node("on_error").and_then(DocumentNode::as_text) {
+            Some("skip") => FailurePolicy::Spare,
             Some("keep") => FailurePolicy::Keep,
             _ => FailurePolicy::Error,
         };
-        let stop = node("then").and_then(DocumentNode::as_text) == Some("stop");
+        let stop = node("on_run").and_then(DocumentNode::as_text) == Some("stop");
         let (reads, cells) = (ListReads::take(cx), std::mem::take(&mut cx.cells));
         let reason = ReasonTerms::parse(cx, fields, &scope);
         cx.memo = None;

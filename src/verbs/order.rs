@@ -14,7 +14,7 @@ pub const INFO: VerbInfo = VerbInfo {
     cost: "n log n of the selected",
     did: "placed",
     parse: |cx, written| {
-        if !["by", "draw", "from"].iter().any(|key| written.fields.contains_key(*key)) {
+        if !["by", "draw", "end"].iter().any(|key| written.fields.contains_key(*key)) {
             let help = "add `by = [\"field\"]`, or `draw = \"shuffle\"`";
             cx.fail(Code::TermMissing, written.span, "`order` says no order, so every item stays where it is", Some(help.into()));
         }

@@ -288,21 +288,21 @@ pub(super) fn refuse(cx: &mut CompileContext<'_>, fields: &FieldMap, key: &str, 
 /// The code of a reason, which nothing is compared with.
 pub(super) const CODE_OF_REASON: TermType = TermType::Json(r#"{ "x-free": "text", "type": "string" }"#);
 
-/// The terms `because` and `why` of a pass.
+/// The terms `reason` and `reason_details` of a pass.
 pub struct ReasonTerms {
     because: Arc<PassReason>,
-    /// What `why` reads of lists.
+    /// What `reason_details` reads of lists.
     reads: ListReads,
 }
 
 impl ReasonTerms {
-    /// Reads the terms; `None` for a pass without `because`.
+    /// Reads the terms; `None` for a pass without `reason`.
     pub(super) fn parse(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) -> Option<Self> {
-        let why = fields.get("why");
-        let Some(code) = fields.get("because").and_then(|f| f.node.as_text()) else {
+        let why = fields.get("reason_details");
+        let Some(code) = fields.get("reason").and_then(|f| f.node.as_text()) else {
             if let Some(why) = why {
-                let help = Some("add `because = \"…\"`, the code that `why` belongs to".into());
-                cx.fail(Code::TermMissing, why.key, "`why` needs `because`", help);
+                let help = Some("add `reason = \"…\"`, the code that `reason_details` belongs to".into());
+                cx.fail(Code::TermMissing, why.key, "`reason_details` needs `reason`", help);
             }
             return None;
         };
@@ -315,14 +315,14 @@ impl ReasonTerms {
         let expr = why.map(|f| (told(&f.node), f.node.span));
         if let Some((_, span)) = expr.as_ref().filter(|(e, _)| e.draws()) {
             let help = Some("a build must come out alike with and without a trace; the draws of a selection are told by themselves".into());
-            cx.fail(Code::TermType, *span, "`why` may not draw", help);
+            cx.fail(Code::TermType, *span, "`reason_details` may not draw", help);
         }
         let because = Arc::new(PassReason { code: code.into(), why: expr.map(|(e, _)| e) });
         cx.cells.clear();
         Some(Self { because, reads: ListReads::take(cx) })
     }
 
-    /// Has the lists read that `why` looks at. Called where a trace is kept.
+    /// Has the lists read that `reason_details` looks at. Called where a trace is kept.
     pub(super) fn ready(&self, pass: PassContext, st: &BuildState) -> Result<(), EvalFault> {
         self.reads.ready(pass, st)
     }

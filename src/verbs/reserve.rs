@@ -11,7 +11,7 @@ use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, 
 /// `reserve` as the table of verbs knows it.
 pub const INFO: VerbInfo = VerbInfo {
     name: "reserve",
-    doc: "takes tokens from an account",
+    doc: "takes tokens from a budget",
     terms: &[ACCOUNT, Term::defined("cost", "number", "how many tokens").default("the cost of the selected items")],
     cost: "the selected",
     did: "admitted",

@@ -1,7 +1,7 @@
 //! `run`: runs a program, a script of the pack, or the hooks of an event.
 //!
 //! With `each` the program runs once per element, which `as` names: on its caller's list if that is its list too, and
-//! otherwise each time on an empty list of its own. With `singly` it runs once per selected item, alone in the program's own list, and puts the item back.
+//! otherwise each time on an empty list of its own. With `per_item` it runs once per selected item, alone in the program's own list, and puts the item back.
 //! A program whose items are of the caller's kind works on the caller's list.
 
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub const INFO: VerbInfo = VerbInfo {
         Term::text("as", "the name of the element: `as = \"field\"` makes it `$field`").default("`each`"),
         Term::flag("copy", "the list is restored afterwards; values that were set stay set"),
         Term::flag(
-            "singly",
+            "per_item",
             "the program runs once for each selected item. The item is alone in the program's own list, and then goes back to its position",
         ),
     ],
@@ -99,7 +99,7 @@ impl RunTerms {
         };
         let each = w.value(cx, "each");
         let name = w.text("as").unwrap_or("each").into();
-        Some(Self { what, each, name, copy: w.flag("copy"), singly: w.flag("singly") })
+        Some(Self { what, each, name, copy: w.flag("copy"), singly: w.flag("per_item") })
     }
 
     /// Runs the program for each selected item alone in the program's own list, and puts it back in its place; an
@@ -216,14 +216,14 @@ fn check(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) {
             refuse(cx, fields, other, &format!("`{other}` beside `{first}`: a pass runs one thing"), "take one out, or write two passes");
         }
         if *first != "program" {
-            for key in ["each", "as", "copy", "singly"] {
+            for key in ["each", "as", "copy", "per_item"] {
                 refuse(cx, fields, key, &format!("`{key}` has no meaning beside `{first}`"), "it is about the program that is run");
             }
         }
     }
-    if w.flag("singly") {
+    if w.flag("per_item") {
         for key in ["each", "as", "copy"] {
-            refuse(cx, fields, key, &format!("`{key}` has no meaning beside `singly`"), "`singly` runs the program once a selected item");
+            refuse(cx, fields, key, &format!("`{key}` has no meaning beside `per_item`"), "`per_item` runs the program once a selected item");
         }
     } else {
         let help = match what.first() {
@@ -233,7 +233,7 @@ fn check(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) {
         };
         selection(cx, fields, "`run` selects nothing", help);
     }
-    if !has("each") && !w.flag("singly") {
+    if !has("each") && !w.flag("per_item") {
         refuse(cx, fields, "as", "`as` names the element of `each`, which the pass has not", "add `each`, or take `as` out");
     }
 }

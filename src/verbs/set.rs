@@ -1,7 +1,7 @@
 //! `set`: fields of the selected items, and `$name` keys of the build.
 //!
 //! All values of one item are evaluated before any is stored, so that `{ a = "@b", b = "@a" }` swaps them. `$name`
-//! keys are set once per pass, whether or not any item was selected; with `per`, once per part.
+//! keys are set once per pass, whether or not any item was selected; with `group_by`, once per part.
 
 use std::sync::Arc;
 
@@ -65,10 +65,10 @@ impl SetTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Option<Self> {
         let number = w.field(cx, "number");
-        let mut set = Self { fields: Vec::new(), number, globals: Vec::new(), parts: w.node("per").is_some() };
+        let mut set = Self { fields: Vec::new(), number, globals: Vec::new(), parts: w.node("group_by").is_some() };
         let alike = set.alike(cx, w.fields, w.scope);
         match w.node("set") {
-            Some(node) if w.node("because").is_some() && node.as_table().is_some_and(FieldMap::is_empty) => {}
+            Some(node) if w.node("reason").is_some() && node.as_table().is_some_and(FieldMap::is_empty) => {}
             Some(node) => set.table(cx, node, w.scope),
             None if alike || number.is_some() => {}
             None => {
@@ -119,7 +119,7 @@ impl SetTerms {
             return;
         };
         if table.is_empty() {
-            let help = "write `set = { field = value }`; only a `set` with `because` may set nothing".to_owned();
+            let help = "write `set = { field = value }`; only a `set` with `reason` may set nothing".to_owned();
             cx.fail(Code::TermMissing, node.span, "`set` names no field", Some(help.into()));
         }
         for (key, field) in table {
@@ -134,7 +134,7 @@ impl SetTerms {
                 cx.check_path_value(path, value);
                 let kind = cx.names.paths.get(path).map(|declared| declared.kind);
                 let read = |cx: &mut CompileContext<'_>| (steps(cx, path, value), cx.expr(value).meant_for(key, kind));
-                // without `per` the key is set once for all items, so that none of them is `@`
+                // without `group_by` the key is set once for all items, so that none of them is `@`
                 let global = if self.parts { read(cx) } else { cx.within(ItemScope::None, read) };
                 self.globals.push(global);
             }

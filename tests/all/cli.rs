@@ -235,7 +235,7 @@ fn schemas_are_written_whole() {
     assert_eq!(written, names(Path::new("schemas")));
     assert_eq!(names(&folder.0.join("share")), names(Path::new("crates/exchange/schemas")));
     let read = |path: PathBuf| serde_json::from_slice::<Json>(&std::fs::read(path).unwrap()).unwrap();
-    assert_eq!(read(folder.0.join("lore.v1.json")), read(Path::new("editors/lore.v1.json").to_owned()));
+    assert_eq!(read(folder.0.join("lore.v2.json")), read(Path::new("editors/lore.v2.json").to_owned()));
 }
 
 // Files of very many mistakes: what is told is bounded, and what is left out is said. None of them may take long.

@@ -47,8 +47,9 @@ fn schemas_for_editors_are_up_to_date() {
         std::fs::create_dir_all(&folder).unwrap();
         bundles.iter().for_each(|(name, text)| std::fs::write(folder.join(name), text).unwrap());
     }
+    // those of older versions stay as they are
     let known: BTreeMap<String, String> = files("editors").into_iter().map(|(name, text)| (name.replace("editors/", ""), text)).collect();
-    assert!(known == bundles, "`editors/` differs from `schemas/`; run this test with UPDATE=1");
+    assert!(bundles.iter().all(|(name, text)| known.get(name) == Some(text)), "`editors/` differs from `schemas/`; run this test with UPDATE=1");
 }
 
 #[test]

@@ -757,7 +757,7 @@ mod ground {
     /// An editor offers the languages that the schema names.
     #[test]
     fn the_schema_names_the_same_languages() {
-        let text = std::fs::read_to_string(concat!(env!("CHECKOUT"), "/schemas/terms.v1.json")).unwrap();
+        let text = std::fs::read_to_string(concat!(env!("CHECKOUT"), "/schemas/terms.v2.json")).unwrap();
         let names = Language::ALL.map(Language::name).map(|name| format!("{name:?}")).join(",");
         let expected = format!("\"expand\":{{\"enum\":[{names}]");
         assert!(text.replace(char::is_whitespace, "").contains(&expected), "{expected}");

@@ -7,6 +7,7 @@
 //! comments would change is refused, so that nothing can be lost.
 
 mod arrange;
+mod convert;
 mod read;
 mod write;
 
@@ -18,6 +19,7 @@ use toml_parser::lexer::{Token, TokenKind};
 
 use crate::diag::{Code, Diagnostic, SourceId, Span, limits, memory};
 use arrange::is_free;
+pub use convert::convert;
 
 /// Most times that a text is laid out until nothing changes any more.
 const MAX_ROUNDS: usize = 8;
@@ -67,19 +69,8 @@ pub enum FormatRefusal {
 /// The text is not TOML, is nested too deep, has too many values, or would change its meaning.
 pub fn format(source: SourceId, text: &str, layout: TomlLayout) -> Result<FormattedText, FormatRefusal> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
-    if let Some(at) = too_deep(text) {
-        let message = format!("values are nested deeper than {} levels", limits::RULE_NESTING);
-        let help = "use fewer dots in keys and fewer brackets inside brackets";
-        let complaint = Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help);
-        return Err(FormatRefusal::Syntax(Box::new(complaint)));
-    }
-    if memory::exceeds(text.as_bytes(), limits::INPUT_MEMORY) {
-        let message = format!("the values of this file take more than {} MiB of memory", limits::INPUT_MEMORY >> 20);
-        let complaint = Diagnostic::new(Code::FileTooLarge, message).at(Span::new(source, 0, 0)).help("split it into several files");
-        return Err(FormatRefusal::Large(Box::new(complaint)));
-    }
-    let before: toml::Table = toml::from_str(text).map_err(|error| syntax(source, text, &error))?;
-    let newline = if text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r')) { "\r\n" } else { "\n" };
+    let before = checked_table(source, text)?;
+    let newline = newline_of(text);
     let mut formatted = lay_out(source, text, layout, newline)?;
     let words = words_of_comments(text);
     keeps(source, &before, &words, &formatted)?;
@@ -92,6 +83,27 @@ pub fn format(source: SourceId, text: &str, layout: TomlLayout) -> Result<Format
     }
     let long = long_lines(&formatted, layout.width);
     Ok(FormattedText { text: formatted, long })
+}
+
+/// The values of a text that is neither too deep nor too large.
+fn checked_table(source: SourceId, text: &str) -> Result<toml::Table, FormatRefusal> {
+    if let Some(at) = too_deep(text) {
+        let message = format!("values are nested deeper than {} levels", limits::RULE_NESTING);
+        let help = "use fewer dots in keys and fewer brackets inside brackets";
+        let complaint = Diagnostic::new(Code::FileTooDeep, message).at(Span::new(source, at, at + 1)).help(help);
+        return Err(FormatRefusal::Syntax(Box::new(complaint)));
+    }
+    if memory::exceeds(text.as_bytes(), limits::INPUT_MEMORY) {
+        let message = format!("the values of this file take more than {} MiB of memory", limits::INPUT_MEMORY >> 20);
+        let complaint = Diagnostic::new(Code::FileTooLarge, message).at(Span::new(source, 0, 0)).help("split it into several files");
+        return Err(FormatRefusal::Large(Box::new(complaint)));
+    }
+    toml::from_str(text).map_err(|error| syntax(source, text, &error))
+}
+
+/// How the lines of a text end.
+fn newline_of(text: &str) -> &'static str {
+    if text.split_once('\n').is_some_and(|(line, _)| line.ends_with('\r')) { "\r\n" } else { "\n" }
 }
 
 fn lay_out(source: SourceId, text: &str, layout: TomlLayout, newline: &str) -> Result<String, FormatRefusal> {

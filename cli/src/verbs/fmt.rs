@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::diag::{Code, Diagnostic, Report, Sources, Span, limits};
 use crate::exit::{EarlyExit, Result, RunExit};
-use crate::format::{FormatRefusal, TomlLayout, format};
+use crate::format::{FormatRefusal, TomlLayout, convert, format};
 use crate::inputs::files::{path_text, read_bytes, resolve_own_file, write_file};
 use crate::output::Console;
 
@@ -25,6 +25,7 @@ const MAX_FILES: usize = 10_000;
   tapster fmt --check rules               change nothing; exit 1 and name the files that would change
   tapster fmt --stdout my-pack/lore.toml  show the result only
   tapster fmt - < lore.toml               from standard input to standard output
+  tapster fmt --to 2 my-pack              write the files in the words of version 2, in which expressions are texts
 
 Exit codes: 0 done, 1 a file cannot be laid out or (with --check) would change, 2 it could not run.")]
 pub(crate) struct FmtArgs {
@@ -37,6 +38,9 @@ pub(crate) struct FmtArgs {
     /// Print the result instead of writing it; for one file.
     #[arg(long, conflicts_with = "check")]
     stdout: bool,
+    /// Write rule files in the words of this version of the language, 1 or 2, with the same meaning.
+    #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(i64).range(1..=2))]
+    to: Option<i64>,
 }
 
 /// The results for all files.
@@ -95,7 +99,8 @@ impl FmtArgs {
         let bytes = read_bytes(path, show)?;
         let Some(text) = text_of(&bytes, &name, tally) else { return Ok(()) };
         let source = tally.sources.add(&name, "", text);
-        match format(source, text, TomlLayout::default()) {
+        let converted = self.to.map_or_else(|| Ok(text.to_owned()), |version| convert(source, text, version));
+        match converted.and_then(|text| format(source, &text, TomlLayout::default())) {
             Ok(formatted) => {
                 if !formatted.long.is_empty() {
                     let result = tally.sources.add(&name, "", &formatted.text);

@@ -240,13 +240,13 @@ fn form_doc(word: &str) -> String {
         "value" => "as_value",
         own => own,
     };
-    let schema = Schemas::shipped().get("terms.v1.json");
+    let schema = Schemas::shipped().get("terms.v2.json");
     schema.and_then(|s| s.pointer(&format!("/definitions/{definition}/description"))).and_then(Json::as_str).unwrap_or("").to_owned()
 }
 
 /// The description of a test in the schema of tests.
 fn test_doc(name: &str) -> String {
-    let mut open: Vec<&Json> = Schemas::shipped().get("terms.v1.json").and_then(|s| s.pointer("/definitions/test")).into_iter().collect();
+    let mut open: Vec<&Json> = Schemas::shipped().get("terms.v2.json").and_then(|s| s.pointer("/definitions/test")).into_iter().collect();
     while let Some(node) = open.pop() {
         if let Some(doc) = node.pointer(&format!("/properties/{name}/description")).and_then(Json::as_str) {
             return doc.to_owned();

@@ -19,7 +19,7 @@ use crate::share::index as share;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster schema                          the kinds and what their files decide
-  tapster schema lore > lore.v1.json      one schema
+  tapster schema lore > lore.v2.json      one schema
   tapster schema overlay --pack my-pack   with the pack's options, its own tables and its columns
   tapster schema lock                     that of tapster.lock; `index` is that of an index of packs
   tapster schema door                     that of requests as JSON (docs/reference/door.md)

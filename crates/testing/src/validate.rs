@@ -144,7 +144,7 @@ impl<'c> CaseValidation<'c> {
     /// Sizes are given to accounts that the rules have.
     fn check_accounts(&mut self) {
         let budget = self.case.node.get("budget").or_else(|| self.file.given()?.get("budget"));
-        let rows = self.rules.pack().tables.get("account");
+        let rows = self.rules.pack().tables.get("budget");
         // the overlay of the sizes adds a row for every other name
         let is_new = |name: &str| {
             let row = rows.and_then(|rows| rows.get(name));

@@ -81,7 +81,7 @@ impl LayerMerger<'_> {
             let complaint = complaint.rule(self.rule(&new.table, &new.name));
             Some(complaint.help(format!("write it too, or say that it is to go: `expects = \"{seen}\"`")))
         };
-        ["where", "when", "that", "since", "while", "spare"].into_iter().filter_map(one).collect()
+        ["where", "when", "that", "after_last", "while", "protect"].into_iter().filter_map(one).collect()
     }
 
     /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.

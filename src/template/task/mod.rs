@@ -34,7 +34,7 @@ const TASK: &[Term] = &[
 const SOURCE: &[Term] = &[
     Term::json(
         "args",
-        r#"{ "type": "object", "additionalProperties": { "$ref": "task.v1.json#/definitions/argument" } }"#,
+        r#"{ "type": "object", "additionalProperties": { "$ref": "task.v2.json#/definitions/argument" } }"#,
         "its arguments: name = type, or `{ type, default, doc }`. The default is used for an argument that is missing or null",
     ),
     Term::json(
@@ -45,7 +45,7 @@ const SOURCE: &[Term] = &[
     Term::defined("value", "value", "what it gives. `@` is the table of arguments"),
     Term::json(
         "list",
-        r#"{ "type": "array", "items": { "$ref": "task.v1.json#/definitions/step" } }"#,
+        r#"{ "type": "array", "items": { "$ref": "task.v2.json#/definitions/step" } }"#,
         "the steps that are applied to the list that `value` gives, in this order",
     ),
     Term::text("doc", "what it means"),
@@ -61,7 +61,7 @@ const LANE: &[Term] = &[
     Term::defined("reserve", "number", "tokens that are reserved for it"),
     Term::defined("budget", "number", "the greatest number of tokens for it"),
     Term::json("payload", r#"{ "type": "object" }"#, "what all its texts see as `payload`"),
-    Term::json("groups", r#"{ "type": "array", "items": { "$ref": "task.v1.json#/definitions/group" } }"#, "groups of requests for it"),
+    Term::json("groups", r#"{ "type": "array", "items": { "$ref": "task.v2.json#/definitions/group" } }"#, "groups of requests for it"),
     Term::defined("each", "value", "the requests for it: a list of tables `{ target, payload?, priority?, groupId?, role?, template? }`"),
     Term::text("doc", "what it is for"),
     WHEN,

@@ -282,7 +282,7 @@ fn check_parts(cx: &mut CompileContext<'_>, node: &DocumentNode, target: TargetL
             }
         }
     } else if depth < limits::CHAIN {
-        for word in ["over", "first", "then", "else", "get"] {
+        for word in ["merge", "first", "then", "else", "get"] {
             table.get(word).into_iter().for_each(|field| check_parts(cx, &field.node, target, depth + 1));
         }
     }

@@ -48,7 +48,7 @@ const STEPS: TermType = TermType::Json(r##"{ "type": "array", "items": { "$ref":
 pub(super) const SCAN_SOURCE: &[Term] = &[
     Term::defined("each", "value", "a list: one text for each element. Without it: one text"),
     Term::defined("window", "number", "how many elements count"),
-    Term::word("from", &["first", "last"], "from which end the items are visited and counted"),
+    Term::word("end", &["first", "last"], "from which end the items are visited and counted"),
     Term::text("lead", "stands before each text"),
     Term::defined("text", "value", "the text; `@field` is the element (with `each`) or the entry"),
     Term::defined("where", "gate", "which entries search it"),
@@ -72,7 +72,7 @@ pub(super) const MATCHER: &[Term] = &[
          found",
     ),
     Term::word(
-        "bad",
+        "on_error",
         &["skip", "next"],
         "what happens to a key that is not a usable pattern: `skip` (a warning, and it is never found) or `next` (the rows behind \
          this one are tried; a pattern that could run for too long is skipped nevertheless)",
@@ -88,7 +88,7 @@ pub(super) const MATCHER: &[Term] = &[
         "texts",
         &["joined", "each", "first"],
         "in which texts a key is searched: in all as one, with the `join` of the pass between them (`joined`, default), in each by \
-         itself (`each`), or only in the `first` in the order of the lists, so with `from = \"last\"` in the oldest of the window",
+         itself (`each`), or only in the `first` in the order of the lists, so with `end = \"last\"` in the oldest of the window",
     ),
     Term::defined("case", "value", "whether upper and lower case differ: true, false, or a value of the entry or the scene"),
     Term::new("text", STEPS, "steps that are applied to the searched text first"),
@@ -114,16 +114,16 @@ pub const INFO: VerbInfo = VerbInfo {
     doc: "searches the scan sources for the keys of the items",
     terms: &[
         Term::defined("keys", "given", "the primary keys, a list. An item without keys is never found"),
-        Term::defined("more", "given", "the secondary keys; the item's `logic` names the row that combines them").default("none"),
+        Term::defined("secondary_keys", "given", "the secondary keys; the item's `logic` names the row that combines them").default("none"),
         Term::defined(
             "queries",
             "value",
-            "instead of `keys` and `more`: a list of tables `{ keys, all?, absent? }`, all of which must succeed",
+            "instead of `keys` and `secondary_keys`: a list of tables `{ keys, all?, absent? }`, all of which must succeed",
         ),
-        Term::defined("unasked", "condition", "a condition; an item that meets it is found at its turn, without any key")
+        Term::defined("always", "condition", "a condition; an item that meets it is found at its turn, without any key")
             .default("nothing"),
         Term::defined(
-            "unless",
+            "blocked_by",
             "value",
             "the index of another item, or a list of such: the item is not found if one of these has been found before it",
         )
@@ -139,7 +139,7 @@ pub const INFO: VerbInfo = VerbInfo {
             "a table as of the verb `set`, for the items that are found; `@hits` is the number of keys that were found",
         ),
         Term::new(
-            "grow",
+            "recurse_into",
             TermType::Json(GROW),
             "a field whose text is searched too, for the items behind it, as soon as its item is found. Or `{ field, from?, for? }`: `from` is a condition on the items that add their text, `for` one on the items that search it",
         ),
@@ -193,7 +193,7 @@ struct LogicRow {
     missing: Option<CondTest>,
 }
 
-/// The term `grow`.
+/// The term `recurse_into`.
 struct GrowTerm {
     /// The text that is searched too as soon as its item is found.
     field: FieldId,
@@ -319,12 +319,12 @@ impl MatchTerms {
         let (fields, scope) = (w.fields, w.scope);
         let wanted = match (w.node("queries"), w.node("keys")) {
             (Some(queries), None) => {
-                super::pass::refuse(cx, fields, "more", "`more` beside `queries`: `more` are the secondary keys", "write a query");
+                super::pass::refuse(cx, fields, "secondary_keys", "`secondary_keys` beside `queries`", "write a query");
                 Some(RequestTerms::Queries(cx.within(scope.clone(), |cx| cx.expr(queries))))
             }
             (None, Some(keys)) => {
                 let keys = cx.within(scope.clone(), |cx| cx.expr(keys));
-                Some(RequestTerms::Keys(keys, sealed(cx, w.node("more"), scope)))
+                Some(RequestTerms::Keys(keys, sealed(cx, w.node("secondary_keys"), scope)))
             }
             (Some(_), Some(_)) => {
                 super::pass::refuse(cx, fields, "keys", "`keys` beside `queries`: both say what is searched for", "take one out");
@@ -341,11 +341,11 @@ impl MatchTerms {
             );
             return None;
         };
-        let unasked = filter(cx, w.node("unasked"), scope);
-        let unless = sealed(cx, w.node("unless"), scope);
+        let unasked = filter(cx, w.node("always"), scope);
+        let unless = sealed(cx, w.node("blocked_by"), scope);
         let prepare = w.node("prepare").map(|node| cx.within(scope.clone(), |cx| cx.steps(node))).unwrap_or_default();
         let set = SetTerms::of(cx, set, scope);
-        let grow = w.node("grow").and_then(|n| GrowTerm::parse(cx, n, scope));
+        let grow = w.node("recurse_into").and_then(|n| GrowTerm::parse(cx, n, scope));
         let pack = cx.pack;
         let rows = |table: &str| pack.tables.get(table).into_iter().flatten().map(|(_, r)| r).collect::<Vec<_>>();
         let sources =
@@ -492,7 +492,7 @@ impl GrowTerm {
         let field = node.as_text().or_else(|| node.get("field").and_then(DocumentNode::as_text));
         let Some(field) = field.map(|f| cx.fields.intern(f)) else {
             let help = "write `grow = \"text\"` or `grow = { field = \"text\", from = …, for = … }`";
-            cx.fail(Code::TermType, node.span, "`grow` names no field", Some(help.into()));
+            cx.fail(Code::TermType, node.span, "`recurse_into` names no field", Some(help.into()));
             return None;
         };
         Some(Self { field, from: filter(cx, node.get("from"), scope), for_: filter(cx, node.get("for"), scope) })
@@ -521,7 +521,7 @@ fn source(cx: &mut CompileContext<'_>, name: &Arc<str>, fields: &FieldMap, scope
     let window = sealed(cx, node("window"), scope);
     let inner = if each.is_some() { ItemScope::Open } else { scope.clone() };
     let text = cx.within(inner, |cx| node("text").map(|n| cx.expr(n)))?;
-    let newest_first = node("from").and_then(DocumentNode::as_text) == Some("last");
+    let newest_first = node("end").and_then(DocumentNode::as_text) == Some("last");
     Some(ScanSource {
         name: name.clone(),
         when,
@@ -568,7 +568,7 @@ fn matcher(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) ->
     let function = node("script").map(|own| {
         let function = cx.literal(own, "a function's name");
         cx.function(&function, own.span, ("key, text", 2));
-        for key in ["how", "case", "edge", "bad"] {
+        for key in ["how", "case", "edge", "on_error"] {
             super::pass::refuse(cx, fields, key, &format!("`{key}` beside `script`, which decides alone"), "take one of them out");
         }
         function
@@ -593,7 +593,7 @@ fn matcher(cx: &mut CompileContext<'_>, fields: &FieldMap, scope: &ItemScope) ->
         },
         key: node("key").map(|n| cx.within(scope.clone(), |cx| cx.steps(n))).unwrap_or_default(),
         text: node("text").map(|n| cx.within(ItemScope::None, |cx| cx.steps(n))).unwrap_or_default(),
-        bad_is_next: word("bad") == Some("next"),
+        bad_is_next: word("on_error") == Some("next"),
         texts: match word("texts") {
             Some("each") => SearchedTexts::Each,
             Some("first") => SearchedTexts::First,

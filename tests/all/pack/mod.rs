@@ -79,8 +79,7 @@ fn schemas() -> Schemas {
     let strict = [
         ("terms.v1.json", ROW),
         ("task.v1.json", TASK),
-        ("case.v1.json", include_str!("../../../schemas/case.v1.json")),
-        ("case.v2.json", include_str!("../../../schemas/case.v2.json")),
+        ("case.v3.json", include_str!("../../../schemas/case.v3.json")),
     ];
     Schemas::new(any.map(|(name, text)| (name.as_str(), text.as_str())).chain(strict))
 }

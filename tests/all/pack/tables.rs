@@ -226,7 +226,7 @@ fn a_file_alone_may_declare_its_own_table() {
 #[test]
 fn the_schema_of_a_pack_knows_its_tables_columns_and_options() {
     let rules = load(vec![pack("p", "\"base\"", &format!("{SONGS}[[column]]\nname = \"mode/loud\"\ntype = \"boolean\"\n"))], &[]).unwrap();
-    let schema = Schemas::shipped().bundled_for("overlay.v1.json", rules.pack()).unwrap();
+    let schema = Schemas::shipped().bundled_for("overlay.v2.json", rules.pack()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let file = |rows: serde_json::Value| {
         let mut file = json!({ "kind": "overlay", "version": 1 });

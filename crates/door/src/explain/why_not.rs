@@ -147,7 +147,7 @@ impl BuildQuestion<'_> {
         if let Some(reason) = last {
             self.read_by(&reason.pass, &mut paths);
             if reason.detail.get("needs").is_some() || reason.detail.get("size").is_some() {
-                self.table("account", &mut paths);
+                self.table("budget", &mut paths);
             }
         }
         if entry.searched.is_some() {
@@ -220,10 +220,10 @@ impl BuildQuestion<'_> {
         let Some(row) = self.probe.rules.pack().tables.get("pass").and_then(|rows| rows.get(pass)) else { return };
         for (name, field) in &row.fields {
             let node = field.node.to_json();
-            if &**name == "account"
+            if &**name == "budget"
                 && let Some(account) = node.as_str()
             {
-                condition::paths_of_row(self.probe.rules.pack(), "account", account, out);
+                condition::paths_of_row(self.probe.rules.pack(), "budget", account, out);
             }
             paths_in(&json!({ &**name: node }), out);
         }
@@ -249,7 +249,7 @@ impl BuildQuestion<'_> {
             self.read_by(&record.pass, &mut paths);
         }
         if let Some(report) = &plan.trim_report {
-            condition::paths_of_row(self.probe.rules.pack(), "account", &report.account, &mut paths);
+            condition::paths_of_row(self.probe.rules.pack(), "budget", &report.account, &mut paths);
         }
         trials.paths(&paths, &|path| self.probe.read(path));
         let pass = record.map(|record| self.probe.pass(&record.pass, Some(fields), RunKnowledge::Ran));
@@ -412,7 +412,7 @@ impl BuildQuestion<'_> {
             self.read_by(&record.pass, &mut paths);
         }
         if let Some(report) = &self.probe.plan.trim_report {
-            condition::paths_of_row(self.probe.rules.pack(), "account", &report.account, &mut paths);
+            condition::paths_of_row(self.probe.rules.pack(), "budget", &report.account, &mut paths);
         }
         trials.paths(&paths, &|path| self.probe.read(path));
         let read = record.map_or_else(

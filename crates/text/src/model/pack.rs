@@ -128,7 +128,7 @@ pub struct Pack {
     pub layers: Vec<Layer>,
     /// The texts of all files, for messages.
     pub sources: Sources,
-    /// Tables of named rows: `slot`, `pass`, `account` …
+    /// Tables of named rows: `slot`, `pass`, `budget` …
     pub tables: IndexMap<Arc<str>, PackRows>,
     /// Values: `[lore]`, `[note]` …, merged key by key; `[limits]` of the manifests is one of them.
     pub values: FieldMap,

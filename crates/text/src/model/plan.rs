@@ -89,7 +89,7 @@ pub struct PassStat {
     pub items: usize,
 }
 
-/// Why a pass treated an item as it did; recorded by passes with a `because`.
+/// Why a pass treated an item as it did; recorded by passes with a `reason`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct RecordedReason {
     /// The number of the item in this build, ascending in the order in which items are made: two items may have the
@@ -104,10 +104,10 @@ pub struct RecordedReason {
     pub book: String,
     /// The pass, as `program/pass`.
     pub pass: String,
-    /// The code that the pass gives as `because`; the codes of lore are in `docs/reference/lore.md`.
+    /// The code that the pass gives as `reason`; the codes of lore are in `docs/reference/lore.md`.
     pub because: String,
     /// What the pass knows about it: for example the key that matched and where, the draw, what was left of an account,
-    /// or which item won instead; and what the pass adds with `why`.
+    /// or which item won instead; and what the pass adds with `reason_details`.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub detail: Value,
 }
@@ -238,7 +238,7 @@ pub struct PlanTrace {
     pub read_whole: Vec<(String, usize)>,
     /// The enabled blocks after each stage, as far as they had been read.
     pub stages: Vec<(String, Vec<Value>)>,
-    /// Why items were selected, dropped or placed, in order; recorded by passes with a `because`.
+    /// Why items were selected, dropped or placed, in order; recorded by passes with a `reason`.
     pub reasons: Vec<RecordedReason>,
     /// What was searched for the items of which no key was found in the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]

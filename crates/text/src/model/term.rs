@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 
 /// Where the definitions stand that schemas of terms refer to.
-pub const DEFINITIONS: &str = "https://tapster.dev/schemas/terms.v1.json#/definitions/";
+pub const DEFINITIONS: &str = "https://tapster.dev/schemas/terms.v2.json#/definitions/";
 
 /// A key, what it takes, and what it means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,9 +118,9 @@ pub enum TermType {
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// What a definition of `schemas/terms.v1.json` describes: `value`, `condition`, `place` …
+    /// What a definition of `schemas/terms.v2.json` describes: `value`, `condition`, `place` …
     Defined(&'static str),
-    /// What this JSON Schema describes, in which `#/definitions/` are those of `schemas/terms.v1.json`.
+    /// What this JSON Schema describes, in which `#/definitions/` are those of `schemas/terms.v2.json`.
     Json(&'static str),
 }
 

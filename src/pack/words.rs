@@ -1,0 +1,239 @@
+//! Words of rule files that version 2 renamed. Version 1 stays valid: its words are read as those of version 2.
+
+use std::sync::Arc;
+
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, short};
+
+/// A renamed key.
+#[derive(Debug)]
+pub struct RenamedWord {
+    /// The tables that have the key.
+    pub place: WordPlace,
+    /// The key in version 1.
+    pub old: &'static str,
+    /// The key in version 2.
+    pub new: &'static str,
+    /// Words under the key that were renamed too, as (old, new).
+    pub values: &'static [(&'static str, &'static str)],
+}
+
+/// A table of a rule file, by what its keys mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WordPlace {
+    /// The file itself.
+    File,
+    /// A row of `pass`, and what `edit` of it changes.
+    Pass,
+    /// A row of `scan_source`.
+    ScanSource,
+    /// A row of `matcher`.
+    Matcher,
+    /// A row of `hook`.
+    Hook,
+    /// A row of `budget`.
+    Budget,
+    /// A query: a table with `of`.
+    Query,
+    /// A place in a list: `at` of a pass.
+    Position,
+    /// A call of a function: a table with `fn`.
+    Call,
+    /// A table with `lookup`.
+    Lookup,
+    /// A table that merges others.
+    Merge,
+    /// A table with `table`.
+    Column,
+    /// A step with `scripts`.
+    Scripts,
+    /// Any other value or condition.
+    Value,
+    /// Any other row.
+    Row,
+    /// Fields to set: a table whose keys are the names of fields.
+    Fields,
+    /// Words for readers and data, which are never renamed.
+    Literal,
+}
+
+use WordPlace::{Budget, Call, Column, Fields, File, Hook, Literal, Lookup, Matcher, Merge, Pass, Position, Query, Row, ScanSource, Scripts, Value};
+
+const fn word(place: WordPlace, old: &'static str, new: &'static str) -> RenamedWord {
+    RenamedWord { place, old, new, values: &[] }
+}
+
+const fn with_values(
+    place: WordPlace,
+    old: &'static str,
+    new: &'static str,
+    values: &'static [(&'static str, &'static str)],
+) -> RenamedWord {
+    RenamedWord { place, old, new, values }
+}
+
+/// All renamed words.
+pub const WORDS: &[RenamedWord] = &[
+    word(File, "account", "budget"),
+    word(File, "ruler", "cost_model"),
+    word(Budget, "ruler", "cost_model"),
+    word(Call, "ruler", "cost_model"),
+    word(Pass, "account", "budget"),
+    with_values(Pass, "failing", "on_error", &[("spare", "skip")]),
+    with_values(Pass, "misfit", "on_overflow", &[("fail", "error")]),
+    with_values(Position, "lost", "on_lost", &[("drop", "skip")]),
+    word(Matcher, "bad", "on_error"),
+    word(Hook, "failing", "on_error"),
+    word(Pass, "exempt", "protect"),
+    word(Pass, "spare", "protect"),
+    word(Pass, "then", "on_run"),
+    word(Pass, "because", "reason"),
+    word(Pass, "why", "reason_details"),
+    word(Pass, "singly", "per_item"),
+    word(Pass, "unasked", "always"),
+    word(Pass, "unless", "blocked_by"),
+    word(Pass, "more", "secondary_keys"),
+    word(Pass, "grow", "recurse_into"),
+    word(Pass, "since", "after_last"),
+    word(Query, "since", "after_last"),
+    word(Pass, "per", "group_by"),
+    word(Query, "per", "group_by"),
+    word(Pass, "others", "invert"),
+    word(Query, "others", "invert"),
+    word(Pass, "off", "include_disabled"),
+    word(Query, "off", "include_disabled"),
+    word(Pass, "from", "end"),
+    word(Query, "from", "end"),
+    word(ScanSource, "from", "end"),
+    word(Query, "after", "append_to"),
+    word(Lookup, "by", "key"),
+    word(Merge, "over", "merge"),
+    word(Column, "value", "column"),
+    word(Scripts, "then", "steps"),
+];
+
+/// From which version's words to which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WordDirection {
+    /// From version 1 to the words of version 2.
+    ToNew,
+    /// From version 2 to the words of version 1.
+    ToOld,
+}
+
+impl RenamedWord {
+    fn pair(&self, direction: WordDirection) -> (&'static str, &'static str) {
+        match direction {
+            WordDirection::ToNew => (self.old, self.new),
+            WordDirection::ToOld => (self.new, self.old),
+        }
+    }
+
+    /// What a word under the key is called.
+    #[must_use]
+    pub fn value(&self, word: &str, direction: WordDirection) -> Option<&'static str> {
+        self.values.iter().find_map(|(old, new)| match direction {
+            WordDirection::ToNew => (*old == word).then_some(*new),
+            WordDirection::ToOld => (*new == word).then_some(*old),
+        })
+    }
+}
+
+impl WordPlace {
+    /// The word that a key of a table is.
+    ///
+    /// `row` gives the text under another key of the table: two words of version 1 may have become one.
+    #[must_use]
+    pub fn find<'r>(self, key: &str, direction: WordDirection, row: &dyn Fn(&str) -> Option<&'r str>) -> Option<&'static RenamedWord> {
+        let mut found = WORDS.iter().filter(|word| word.place == self && word.pair(direction).0 == key);
+        let first = found.next();
+        // `spare` is the word of the verb `evict` only
+        found.next().filter(|_| row("do") == Some("evict")).or(first)
+    }
+
+    /// What the keys of the table under a key mean. `has` says whether that table has a key.
+    #[must_use]
+    pub fn below(self, key: &str, has: &dyn Fn(&str) -> bool) -> Self {
+        match (self, key) {
+            (File, "about" | "allow" | "case" | "name" | "own_part" | "given") | (Literal, _) => Literal,
+            (File, "pass") | (Pass, "edit") => Pass,
+            (File, "scan_source") => ScanSource,
+            (File, "matcher") => Matcher,
+            (File, "hook") => Hook,
+            (File, "account" | "budget") => Budget,
+            (File, _) => Row,
+            (Pass | Row, "set") => Fields,
+            (Pass | ScanSource | Matcher | Hook | Budget | Row, "about" | "doc" | "name" | "title") => Literal,
+            (Pass, "at") | (Position, "lost" | "on_lost") => Position,
+            _ if has("fn") => Call,
+            _ if has("of") => Query,
+            _ if has("lookup") => Lookup,
+            _ if has("over") || has("merge") => Merge,
+            _ if has("table") => Column,
+            _ if has("scripts") => Scripts,
+            _ => Value,
+        }
+    }
+}
+
+/// Renames all words of version 1, for a file of that version.
+pub(super) fn upgrade(root: &mut DocumentNode) {
+    upgrade_table(root, File, &mut None);
+}
+
+/// Reads what only version 2 has: expressions become `{ "=" = "= …" }`, and a text that begins with `==` begins with `=`. Words of
+/// version 1 are reported and renamed.
+pub(super) fn read(root: &mut DocumentNode, report: &mut Report) {
+    upgrade_table(root, File, &mut Some(report));
+}
+
+/// `report` is that of a file of version 2. Recursion is bounded by the depth of the file.
+fn upgrade_table(node: &mut DocumentNode, place: WordPlace, report: &mut Option<&mut Report>) {
+    match &mut node.data {
+        NodeValue::Text(text) if report.is_some() && text.starts_with("==") => *text = text.get(1..).unwrap_or_default().into(),
+        NodeValue::Text(text) if report.is_some() && text.starts_with('=') => {
+            let text = DocumentNode { span: node.span, data: NodeValue::Text(text.clone()) };
+            node.data = NodeValue::Table([("=".into(), TableField { key: node.span, node: text })].into_iter().collect());
+        }
+        NodeValue::List(list) => {
+            for element in list {
+                let place = if place == Value { below(Value, "", element) } else { place };
+                upgrade_table(element, place, report);
+            }
+        }
+        NodeValue::Table(table) => {
+            for key in table.keys().filter(|key| is_old(key)).cloned().collect::<Vec<_>>() {
+                if let Some(word) = place.find(&key, WordDirection::ToNew, &|_| None).filter(|word| !table.contains_key(word.new)) {
+                    rename(table, &key, word, report);
+                }
+            }
+            for (key, field) in table.iter_mut().filter(|(key, _)| key.as_ref() != "=") {
+                let below = below(place, key, &field.node);
+                if below != Literal {
+                    upgrade_table(&mut field.node, below, report);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What the keys of a value mean; the elements of a list are looked at one by one.
+fn below(place: WordPlace, key: &str, node: &DocumentNode) -> WordPlace {
+    place.below(key, &|sought| node.as_table().is_some_and(|table| table.contains_key(sought)))
+}
+
+fn is_old(key: &str) -> bool {
+    WORDS.iter().any(|word| word.old == key)
+}
+
+fn rename(table: &mut FieldMap, key: &str, word: &RenamedWord, report: &mut Option<&mut Report>) {
+    let Some((at, _, mut field)) = table.shift_remove_full(key) else { return };
+    if let Some(report) = report {
+        let message = format!("`{}` is called `{}` since version 2", short::word(key), word.new);
+        report.push(Diagnostic::new(Code::SchemaUpgraded, message).at(field.key).fix(field.key, word.new));
+    }
+    if let Some(value) = field.node.as_text().and_then(|text| word.value(text, WordDirection::ToNew)) {
+        field.node.data = NodeValue::Text(value.into());
+    }
+    table.shift_insert(at, Arc::from(word.new), field);
+}
