@@ -33,7 +33,7 @@ export interface Project {
     turn: number | null;
 }
 
-export const EMPTY_OVERLAY = 'kind = "overlay"\nversion = 1\nname = "mine"\n';
+export const EMPTY_OVERLAY = 'kind = "overlay"\nversion = 2\nname = "mine"\n';
 /** Bytes of a shared project, unpacked. */
 const LARGEST_SHARED = 8 << 20;
 const STORED = "tapster-project";

@@ -156,7 +156,7 @@ fn kind_of(table: &FieldMap, root: Span, report: &mut Report) -> Option<&'static
         let complaint = Diagnostic::new(Code::SchemaKind, "the file has no `kind`");
         report.push(match table.iter().find(|(key, _)| suggest::is_misspelt_key(key, "kind")) {
             Some((key, field)) => complaint.at(field.key).help(format!("did you mean `kind` by `{}`?", short::word(key))),
-            None => complaint.at(root).help("begin it with `kind = \"…\"` and `version = 1`"),
+            None => complaint.at(root).help("begin it with `kind = \"…\"` and `version = 2`"),
         });
         return None;
     };
@@ -179,7 +179,23 @@ pub fn newest_words(text: &str) -> Option<serde_json::Value> {
     let mut root = toml::parse(SourceId::default(), text, &mut report)?;
     let kind = kind_of(root.as_table()?, root.span, &mut report)?;
     versioned(&mut root, kind, Schemas::shipped(), &mut report)?;
-    Some(root.to_json())
+    let mut json = root.to_json();
+    trim_expressions(&mut json);
+    Some(json)
+}
+
+/// The `=` before an expression may be left out where a table holds it.
+fn trim_expressions(json: &mut serde_json::Value) {
+    match json {
+        serde_json::Value::Array(list) => list.iter_mut().for_each(trim_expressions),
+        serde_json::Value::Object(table) => {
+            if let (1, Some(serde_json::Value::String(text))) = (table.len(), table.get_mut("=")) {
+                *text = text.strip_prefix('=').unwrap_or(text).trim().to_owned();
+            }
+            table.values_mut().for_each(trim_expressions);
+        }
+        _ => {}
+    }
 }
 
 /// Upgrades an older version and spells out short names. Returns the newest version, if the document is of it now.
@@ -254,7 +270,7 @@ fn unsupported(root: &DocumentNode, kind: &str, version: i64, newest: i64, repor
 /// One step: the kind, the version that it starts from, and what it does.
 type UpgradeStep = (&'static str, i64, fn(&mut DocumentNode, &mut Report));
 
-/// Steps that do more than rename words, which the step to the newest version does for all kinds.
+/// All steps but that to the newest version, which renames words.
 const STEPS: &[UpgradeStep] = &[("case", 1, case_1)];
 
 /// Keys at the top of the newest version that have no effect any more, by kind. Their schemas still know them.
@@ -294,30 +310,26 @@ fn end_of(field: &TableField) -> u32 {
 
 /// Upgrades a document from version `from` to `to`. `false` when a step is missing: the version is too old.
 fn upgrade(root: &mut DocumentNode, kind: &str, from: i64, to: i64, report: &mut Report) -> bool {
-    let before = root.clone();
-    let mut is_told = false;
     for version in from..to {
-        match STEPS.iter().find(|(k, v, _)| *k == kind && *v == version) {
-            Some((_, _, step)) => {
-                step(root, report);
-                is_told = true;
-            }
+        if version + 1 == to {
             // the newest version has other words for the same, which is no reason to write a file again
-            None if version + 1 == to => words::upgrade(root),
-            None => return false,
+            words::upgrade(root);
+            break;
         }
+        let Some((_, _, step)) = STEPS.iter().find(|(k, v, _)| *k == kind && *v == version) else { return false };
+        let before = root.clone();
+        step(root, report);
+        // a document in which nothing else is old needs the new number only
+        let number_alone = before == *root;
+        let span = root.get("version").map_or(root.span, |node| node.span);
+        let message = format!("`{kind}` version {version} was read as version {}", version + 1);
+        let told = Diagnostic::new(Code::SchemaUpgraded, message).at(span);
+        let told = told.help(format!("write it as version {}; docs/reference/{kind}.md shows how", version + 1));
+        report.push(if number_alone { told.fix(span, (version + 1).to_string()) } else { told });
     }
-    // a document in which nothing else is old needs the new number only
-    let number_alone = before == *root;
     let NodeValue::Table(table) = &mut root.data else { return false };
     let Some(field) = table.get_mut("version") else { return false };
     field.node.data = NodeValue::Int(to);
-    if is_told {
-        let message = format!("`{kind}` version {from} was read as version {to}");
-        let told = Diagnostic::new(Code::SchemaUpgraded, message).at(field.node.span);
-        let told = told.help(format!("write it as version {to}; docs/reference/{kind}.md shows how"));
-        report.push(if number_alone { told.fix(field.node.span, to.to_string()) } else { told });
-    }
     true
 }
 

@@ -139,6 +139,27 @@ impl RenamedWord {
 }
 
 impl WordPlace {
+    /// What a table is called in the docs.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            File => "a file",
+            Pass => "a pass",
+            ScanSource => "`[[scan_source]]`",
+            Matcher => "`[[matcher]]`",
+            Hook => "`[[hook]]`",
+            Budget => "`[[budget]]`",
+            Query => "a query, `{ of = … }`",
+            Position => "a place, `at`",
+            Call => "a function, `{ fn = … }`",
+            Lookup => "`{ lookup = … }`",
+            Merge => "a merge of tables",
+            Column => "`{ table = … }`",
+            Scripts => "the step `scripts`",
+            Value | Row | Fields | Literal => "",
+        }
+    }
+
     /// The word that a key of a table is.
     ///
     /// `row` gives the text under another key of the table: two words of version 1 may have become one.

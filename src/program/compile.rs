@@ -374,7 +374,7 @@ fn accounts(cx: &mut CompileContext<'_>) -> Vec<TokenBudget> {
                 &row.name,
                 Code::TermMissing,
                 row.name_span,
-                format!("account `{}` has no size", row.name),
+                format!("budget `{}` has no size", row.name),
                 Some("add `size = …`".into()),
             );
             Expr::Const(Value::Null)

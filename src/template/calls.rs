@@ -213,7 +213,7 @@ impl<'a> PackRuler<'a> {
         let rulers = &st.rules.rulers;
         let Some(ruler) = rulers.iter().position(|r| &*r.name == name) else {
             let help = suggest::help(name, rulers.iter().map(|r| r.name.as_ref())).map(|help| format!("; {help}")).unwrap_or_default();
-            return Err(EvalFault::call(format!("the pack has no ruler `{name}`{help}")));
+            return Err(EvalFault::call(format!("the pack has no cost model `{name}`{help}")));
         };
         let mut made = Self { st, pass: env.memo.pass, ruler, known: None, failed: RefCell::default() };
         made.known = made.shape()?;

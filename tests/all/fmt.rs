@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use tapster_cli::format::{FormatRefusal, FormattedText, TomlLayout, format};
+use tapster::machinery::pack::read::newest_words;
+use tapster_cli::format::{FormatRefusal, FormattedText, TomlLayout, convert, format};
 
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -165,6 +166,82 @@ fn shipped_rules_are_laid_out() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Shipped rules say the same in the words of version 1, and again in those of version 2.
+#[test]
+fn shipped_rules_are_the_same_in_both_versions() {
+    let mut converted = 0;
+    for path in ["rules", "examples"].into_iter().flat_map(files) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let to = |text: &str, version| convert(Default::default(), text, version).unwrap_or_else(|e| panic!("{}: {e:?}", path.display()));
+        let old = to(&text, 1);
+        let new = to(&old, 2);
+        assert_eq!(newest_words(&old), newest_words(&text), "{}", path.display());
+        assert_eq!(newest_words(&new), newest_words(&text), "{}", path.display());
+        let old = laid_out(&old, usual()).unwrap().text;
+        assert_eq!(newest_words(&laid_out(&to(&old, 2), usual()).unwrap().text), newest_words(&text), "{}", path.display());
+        converted += usize::from(old != text);
+    }
+    assert!(converted > 300, "{converted}");
+}
+
+/// Each renamed word, and what only one of the versions has.
+#[test]
+fn words_are_renamed_where_they_are_words() {
+    let old = r#"kind = "pipeline"
+version = 1
+about = "= not an expression"
+
+[[account]]
+name = "a"
+ruler = "plain"
+size = { "=" = "1 + 1" } # two
+
+[[pass]]
+name = "p/q"
+do = "evict"
+spare = { fact = "kept" }
+failing = "spare"
+[[pass]]
+name = "p/r"
+exempt = { "=" = "= a == b" }
+at = { index = 0, lost = { after = true, lost = "drop" } }
+[pass.set]
+per = { of = "blocks", per = "@a", from = "last", after = [], get = { over = ["= x", { lookup = "a", in = {}, by = "from" }] } }
+"#;
+    let new = r#"kind = "pipeline"
+version = 2
+about = "= not an expression"
+
+[[budget]]
+name = "a"
+cost_model = "plain"
+size = "= 1 + 1" # two
+
+[[pass]]
+name = "p/q"
+do = "evict"
+protect = { fact = "kept" }
+on_error = "skip"
+[[pass]]
+name = "p/r"
+protect = "= a == b"
+at = { index = 0, on_lost = { after = true, on_lost = "skip" } }
+[pass.set]
+per = { of = "blocks", group_by = "@a", end = "last", append_to = [], get = { merge = ["== x", { lookup = "a", in = {}, key = "from" }] } }
+"#;
+    let to = |text, version| convert(Default::default(), text, version).unwrap();
+    assert_eq!(to(old, 2), new);
+    assert_eq!(to(new, 2), new);
+    let back = new_expressions_as_tables(old);
+    assert_eq!(to(new, 1), back);
+    assert_eq!(to(&back, 2), new);
+}
+
+/// What version 1 writes as `{ "=" = "…" }` begins with `=` once it has been a text.
+fn new_expressions_as_tables(old: &str) -> String {
+    old.replace("{ \"=\" = \"1", "{ \"=\" = \"= 1")
 }
 
 /// The keys of a section are in the order of its author, as of what a `set` writes.

@@ -105,16 +105,11 @@ fn a_lost_group_tells_its_winner_and_the_draw() {
     assert_eq!(reasons(&entries, &[0.25], "1").last().unwrap().0, "active");
 }
 
-/// Every value of `because` and `admitted` in a rule file.
-fn codes(value: &toml::Value, found: &mut BTreeSet<String>) {
-    match value {
-        toml::Value::Table(table) => {
-            let told = ["because", "admitted"].into_iter().filter_map(|term| table.get(term)?.as_str());
-            found.extend(told.map(str::to_owned));
-            table.values().for_each(|v| codes(v, found));
-        }
-        toml::Value::Array(list) => list.iter().for_each(|v| codes(v, found)),
-        _ => {}
+/// Every value of `reason` and `admitted` of the passes of a rule file.
+fn codes(file: &toml::Table, found: &mut BTreeSet<String>) {
+    for pass in file.get("pass").and_then(toml::Value::as_array).into_iter().flatten() {
+        let told = ["reason", "admitted"].into_iter().filter_map(|term| pass.get(term)?.as_str());
+        found.extend(told.map(str::to_owned));
     }
 }
 

@@ -56,7 +56,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("door", &["diag", "model", "text", "terms", "verbs", "program", "pack", "build", "import", "testing"]),
     ("serve", &[]),
     // a room of the command line that knows nothing of it
-    ("format", &["diag"]),
+    ("format", &["diag", "pack"]),
 ];
 
 fn root() -> &'static Path {

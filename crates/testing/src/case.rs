@@ -309,7 +309,7 @@ impl CaseFile {
         let files = case.overlays.iter().map(|path| Overlay::Path(beside_case(&self.base, path)));
         let sizes = case.budget.as_ref().map(|budget| {
             let accounts: Vec<Json> = budget.iter().map(|(name, size)| json!({ "name": name, "size": size })).collect();
-            let bytes = json!({ "kind": "overlay", "version": 1, "account": accounts }).to_string().into_bytes();
+            let bytes = json!({ "kind": "overlay", "version": 2, "budget": accounts }).to_string().into_bytes();
             Overlay::File(RuleFile { name: SIZES.to_owned(), path_in_pack: "budget.json".to_owned(), bytes })
         });
         files.chain(sizes).collect()

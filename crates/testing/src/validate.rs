@@ -154,8 +154,8 @@ impl<'c> CaseValidation<'c> {
         let unknown: Vec<(&str, Span)> = fields(budget).map(|(name, field)| (name, field.key)).filter(|(name, _)| is_new(name)).collect();
         for (name, span) in unknown {
             let help = self.found.words.help(name, known.iter().copied());
-            let message = format!("pack `{}` has no account `{name}`", self.pack_name());
-            self.report_unknown(span, message, help, "`[[account]]` declares one");
+            let message = format!("pack `{}` has no budget `{name}`", self.pack_name());
+            self.report_unknown(span, message, help, "`[[budget]]` declares one");
         }
     }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 use tapster::diag::{Code, codes};
 use tapster::machinery::macros::functions::MACRO_FUNCTIONS;
+use tapster::machinery::pack::words::WORDS;
 use tapster::machinery::pack::{KINDS, Schemas};
 use tapster::machinery::syntax::{conditions, selections, steps};
 use tapster::machinery::terms::calc;
@@ -55,6 +56,13 @@ pub(crate) fn block(what: &str) -> String {
         ("methods", _) => {
             let named = METHODS.iter().filter(|method| method.is_named());
             table(["function", "example, which is true"], named.map(|method| [code(method.name), code(method.example)]))
+        }
+        ("words", _) => {
+            let cells = WORDS.iter().map(|word| {
+                let values = |new: bool| word.values.iter().map(|(a, b)| format!(", `{}`", if new { b } else { a })).collect::<String>();
+                [word.place.title().to_owned(), format!("{}{}", code(word.old), values(false)), format!("{}{}", code(word.new), values(true))]
+            });
+            table(["in", "version 1", "version 2"], cells)
         }
         ("macro_functions", _) => {
             let effects = |effects: bool| if effects { "yes" } else { "" }.to_owned();

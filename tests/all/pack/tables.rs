@@ -229,7 +229,7 @@ fn the_schema_of_a_pack_knows_its_tables_columns_and_options() {
     let schema = Schemas::shipped().bundled_for("overlay.v2.json", rules.pack()).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let file = |rows: serde_json::Value| {
-        let mut file = json!({ "kind": "overlay", "version": 1 });
+        let mut file = json!({ "kind": "overlay", "version": 2 });
         file.as_object_mut().unwrap().extend(rows.as_object().unwrap().clone());
         file
     };
