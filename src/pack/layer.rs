@@ -175,7 +175,7 @@ impl<'a> LayerMerger<'a> {
         let verb = changed_verb(&new, old);
         let taken = self.taken(&new, old);
         let unchanged = self.unchanged(&new, old).filter(|_| stale.is_none() && verb.is_none() && taken.is_none());
-        let dropped = self.dropped(&new, old);
+        let dropped: Vec<Diagnostic> = self.dropped(&new, old).into_iter().chain(self.stray_changes(&new, Some(old))).collect();
         let old_span = old.span;
         // a pass keeps its verb, so that its terms are not reported too
         let keeps_verb = verb.is_some();
@@ -195,6 +195,10 @@ impl<'a> LayerMerger<'a> {
                 && let Some(TableField { node: DocumentNode { data: NodeValue::Table(below), .. }, .. }) = row.fields.get_mut(&key)
             {
                 patch_keys(below, patch, &mut self.merged.shadowed);
+            } else if let Some((joint, _)) = condition_change(&new.table, &key, &field.node)
+                && let Some(below) = row.fields.get_mut(&key)
+            {
+                below.node = join_conditions(joint, &below.node, &field.node);
             } else if let Some(hidden) = row.fields.insert(key, field) {
                 self.merged.shadowed.push(ShadowedValue { by, old: hidden.node.span, edited: false });
             }
@@ -234,7 +238,22 @@ impl<'a> LayerMerger<'a> {
         }
     }
 
+    /// `and` and `or` of conditions that no lower layer has.
+    fn stray_changes(&self, new: &IncomingRow, old: Option<&PackRow>) -> Vec<Diagnostic> {
+        let lacks = |term: &Arc<str>| old.is_none_or(|old| new.replace || !old.fields.contains_key(term));
+        let stray = new.fields.iter().filter(|(term, _)| lacks(term));
+        let stray = stray.filter_map(|(term, field)| Some((term, field, condition_change(&new.table, term, &field.node)?.1)));
+        stray
+            .map(|(term, field, word)| {
+                let message = format!("`{term}.{word}` of {} changes nothing: no lower layer has a condition there", new.title());
+                let complaint = Diagnostic::new(Code::PatchesNothing, message).at(field.key).rule(self.rule(&new.table, &new.name));
+                complaint.help(format!("write the condition itself: `{term} = …`"))
+            })
+            .collect()
+    }
+
     fn add(&mut self, new: IncomingRow) {
+        self.stray_changes(&new, None).into_iter().for_each(|complaint| self.complain(complaint));
         let lacks_verb = &*new.table == "pass" && !new.fields.contains_key("do");
         let says = [(new.replace, "replace"), (new.expects.is_some(), "expects"), (new.edit.is_some(), "edit")];
         let word = says.into_iter().find(|(says, _)| *says).map(|(_, word)| word);
@@ -439,6 +458,24 @@ type DecidedKeys = HashMap<Arc<str>, (usize, TableField)>;
 /// Whether a key of a table's rows holds terms of its own, as the keys of a form do, so that a patch merges into it.
 pub(super) fn merges(table: &str, key: &str) -> bool {
     (table, key) == ("form", "keys")
+}
+
+/// The terms of rows that are conditions.
+pub(super) const CONDITIONS: [&str; 7] = ["where", "when", "that", "after_last", "while", "protect", "always"];
+
+/// How a patch changes the condition of the lower layer (`where.and = …`): the key of a condition that joins both, and the word.
+fn condition_change(table: &str, term: &str, node: &DocumentNode) -> Option<(&'static str, &'static str)> {
+    let is_condition = CONDITIONS.contains(&term) || (table, term) == ("fact", "is");
+    let (key, _) = node.as_table().filter(|table| is_condition && table.len() == 1)?.first()?;
+    [("all", "and"), ("any", "or")].into_iter().find(|(_, word)| *word == &**key)
+}
+
+/// The condition of the lower layer, and that of the patch under `and` or `or`.
+fn join_conditions(joint: &'static str, below: &DocumentNode, change: &DocumentNode) -> DocumentNode {
+    let added = change.as_table().and_then(|table| table.values().next()).map(|field| field.node.clone());
+    let list = DocumentNode { span: change.span, data: NodeValue::List([Some(below.clone()), added].into_iter().flatten().collect()) };
+    let table = FieldMap::from_iter([(Arc::from(joint), TableField { key: change.span, node: list })]);
+    DocumentNode { span: change.span, data: NodeValue::Table(table) }
 }
 
 /// Merges the keys of a form over those of the lower layer: a key that is set to nothing is removed, the others keep

@@ -106,6 +106,8 @@ pub struct CompileContext<'p> {
     pub(super) deepest: usize,
     /// How many branches of `if` enclose the current position.
     pub(super) branches: usize,
+    /// Items are the elements of a field of an item, which expressions call `item`.
+    pub about_elements: bool,
     /// Finds the places of references in texts.
     places: source::PlaceFinder,
     /// How many declared words were compared with words of rules so far.
@@ -210,6 +212,7 @@ impl<'p> CompileContext<'p> {
             depth: 0,
             deepest: 0,
             branches: 0,
+            about_elements: false,
             places: source::PlaceFinder::default(),
             looked: 0,
             found: [0; 2],

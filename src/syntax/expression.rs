@@ -10,8 +10,8 @@ use pest::error::InputLocation;
 use pest::iterators::{Pair, Pairs};
 use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 
-use super::context::CompileContext;
-use crate::diag::{Code, DocumentNode, limits, source};
+use super::context::{CompileContext, ItemScope};
+use crate::diag::{Code, DocumentNode, NodeValue, limits, source};
 use crate::model::Value;
 use crate::terms::expr::{CalledFunction, Expr, ExprCall, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource};
 use crate::terms::expression::{Comprehension, ComprehensionKind, Operation};
@@ -34,7 +34,7 @@ static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
 });
 
 /// The first words of functions that stand in a group.
-const GROUPS: &[&str] = &["cel", "math", "strings", "optional"];
+const GROUPS: &[&str] = &["cel", "math", "strings", "optional", "regex"];
 
 impl CompileContext<'_> {
     /// An expression; the `=` before it is left out or not.
@@ -277,14 +277,19 @@ impl ExpressionCompiler<'_, '_, '_> {
     /// A variable or a field, with plain steps behind it.
     fn name(&mut self, steps: &[String], at: usize) -> CompiledPart {
         let [first, rest @ ..] = steps else { return CompiledPart::of(Expr::Const(Value::Null)) };
+        // `item.role` beside the elements of a field of the item
+        let (first, rest, outer) = match rest {
+            [field, rest @ ..] if first == "item" && self.cx.about_elements && !self.names.iter().any(|known| **known == *first) => (field, rest, 1),
+            _ => (first, rest, 0),
+        };
         let mut rest = rest.iter().map(|step| Arc::<str>::from(step.as_str()));
         let known = self.names.iter().rev().position(|known| **known == **first);
         let (up, name) = match known {
             Some(up) => (up, rest.next()),
             None => {
                 let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
-                self.cx.check_field(0, first, span);
-                (self.names.len(), Some(first.as_str().into()))
+                self.cx.check_field(outer, first, span);
+                (self.names.len() + usize::from(outer), Some(first.as_str().into()))
             }
         };
         let field = name.map(|name| (self.cx.fields.intern(&name), name));
@@ -388,6 +393,7 @@ impl ExpressionCompiler<'_, '_, '_> {
                 self.has_optional = true;
                 self.operation(at, vec![of, body], |parts| Operation::OptionalMap(parts.into(), flat))
             }
+            ("fact" | "value", None, [row] | [row, _]) => self.named_row(at, name, row, arguments.get(1)),
             ("or" | "orValue", Some(of), [other]) => {
                 let other = self.conditional(other.clone())?;
                 self.operation(at, vec![of, other], |parts| Operation::Fallback(parts.into(), name == "orValue"))
@@ -398,6 +404,28 @@ impl ExpressionCompiler<'_, '_, '_> {
             },
             (_, of, arguments) => self.call(at, name, of, arguments),
         }
+    }
+
+    /// `fact('name')` and `value('name')`: a row of the pack, which is about the item or about the value behind its name.
+    fn named_row(&mut self, at: usize, table: &str, row: &Pair<'_, Rule>, about: Option<&Pair<'_, Rule>>) -> PartResult {
+        let Expr::Const(Value::Text(name)) = self.conditional(row.clone())?.expr else {
+            return self.fault(row, format!("`{table}` takes the name of a [[{table}]] row: write `{table}('name')`"));
+        };
+        let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + row.as_span().start());
+        let node = DocumentNode { span, data: NodeValue::Text(name) };
+        let compile = |cx: &mut CompileContext<'_>| match table {
+            "fact" => Expr::Is(Box::new(cx.fact(&node))),
+            _ => cx.value_named(&node),
+        };
+        let Some(about) = about else {
+            let expr = compile(self.cx);
+            let levels = i8::try_from(self.names.len()).unwrap_or(i8::MAX);
+            return Ok(CompiledPart::of(if levels > 0 { Expr::Operation(Box::new(Operation::OuterPath(levels, expr))) } else { expr }));
+        };
+        let about = self.conditional(about.clone())?;
+        let about = self.settle(about)?;
+        let row = CompiledPart::of(self.cx.within(ItemScope::Any, compile));
+        self.operation(at, vec![about, row], |parts| Operation::Bind(parts.into()))
     }
 
     fn call(&mut self, at: usize, name: &str, of: Option<CompiledPart>, arguments: &[Pair<'_, Rule>]) -> PartResult {

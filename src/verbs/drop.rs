@@ -1,5 +1,6 @@
 //! `drop`: removes the selected from the list.
 
+use super::elements::EACH;
 use super::pass::{CompiledPass, HistoryDemand, ItemChange, PassRun, ProgramInterrupt, Verb, VerbInfo};
 use crate::model::{FieldId, Item};
 use crate::terms::select::in_list_order;
@@ -9,7 +10,7 @@ use crate::terms::{BuildState, Env, EvalFault};
 pub const INFO: VerbInfo = VerbInfo {
     name: "drop",
     doc: "removes the selected items from the list, and reports them",
-    terms: &[],
+    terms: &[EACH],
     cost: "the list",
     did: "dropped",
     parse: |_, _| Some(Box::new(DropVerb)),

@@ -7,6 +7,7 @@
 pub mod add;
 pub mod admit;
 pub mod drop;
+mod elements;
 pub mod evict;
 pub mod matching;
 pub mod merge;
@@ -126,12 +127,21 @@ impl CompiledPass {
         let scope = cx.rows_of(own.unwrap_or(list));
         let when = node("when").map(|n| cx.cond(n, PathMode::Scene));
         let gate_reads = ListReads::take(cx);
-        let select = cx.select(fields, scope.clone());
+        let elements = elements::is_about_elements(info, fields);
+        let (select, changes) = if elements {
+            let (select, verb) = elements::parse(cx, info, fields, word.span, &scope)?;
+            (select, Some(verb))
+        } else {
+            (cx.select(fields, scope.clone()), None)
+        };
         let mut select = cx.sealed_select(select);
         if select.stream.is_empty() {
             select.stream = id.clone();
         }
-        let verb = (info.parse)(cx, &WrittenPass { fields, info, span: word.span, scope: &scope })?;
+        let verb = match changes {
+            Some(verb) => verb,
+            None => (info.parse)(cx, &WrittenPass { fields, info, span: word.span, scope: &scope })?,
+        };
         let failing = match node("on_error").and_then(DocumentNode::as_text) {
             Some("skip") => FailurePolicy::Spare,
             Some("keep") => FailurePolicy::Keep,

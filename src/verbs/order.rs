@@ -1,5 +1,6 @@
 //! `order`: sorts the selected items among their own positions; all other items stay where they are.
 
+use super::elements::EACH;
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo};
 use crate::diag::Code;
 use crate::model::Item;
@@ -10,7 +11,7 @@ use crate::terms::select::in_list_order;
 pub const INFO: VerbInfo = VerbInfo {
     name: "order",
     doc: "sorts the selected items among their positions",
-    terms: &[],
+    terms: &[EACH],
     cost: "n log n of the selected",
     did: "placed",
     parse: |cx, written| {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::elements::EACH;
 use super::pass::{CompiledPass, HistoryDemand, ItemChange, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use crate::diag::{Code, DocumentNode, FieldMap, Span};
 use crate::model::{FieldId, Item, Term, TermType, Value};
@@ -28,6 +29,7 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "set",
     doc: "sets fields of the selected items; `$name` keys once per pass, `$state.x` in the patch",
     terms: &[
+        EACH,
         Term::defined(
             "set",
             "set",
@@ -99,6 +101,11 @@ impl SetTerms {
             cx.within(scope.clone(), |cx| self.key(cx, name, node.span, &value.node));
         }
         true
+    }
+
+    /// Sets one field.
+    pub fn of_field(field: FieldId, value: Expr) -> Self {
+        Self { fields: vec![(field, Vec::new(), value)], number: None, globals: Vec::new(), parts: false }
     }
 
     /// Reads a table of fields and `$name` keys, which are set for a part.

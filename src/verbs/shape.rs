@@ -6,6 +6,7 @@ use crate::syntax::CompileContext;
 use crate::terms::steps::TextStep;
 use crate::terms::{BuildState, CurrentItem, Env, EvalFault};
 
+use super::elements::EACH;
 use super::pass::{CompiledPass, HistoryDemand, ItemChange, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use super::set::FIELD_NAMES;
 
@@ -14,6 +15,7 @@ pub const INFO: VerbInfo = VerbInfo {
     name: "shape",
     doc: "changes a text of the selected items, step by step",
     terms: &[
+        EACH,
         Term::json(
             "steps",
             r##"{ "type": "array", "items": { "$ref": "#/definitions/step" }, "minItems": 1 }"##,

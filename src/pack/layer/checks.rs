@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::LayerMerger;
+use super::{CONDITIONS, LayerMerger, condition_change};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, limits, short, suggest};
 use crate::model::pack::PackRow;
 use crate::pack::fingerprint;
@@ -70,6 +70,9 @@ impl LayerMerger<'_> {
         let one = |term: &str| {
             let (field, below) = (new.fields.get(term)?, old.fields.get(term)?);
             let (own, tests) = (field.node.as_table()?, below.node.as_table()?);
+            if condition_change(&new.table, term, &field.node).is_some() {
+                return None;
+            }
             let gone: Vec<&str> = tests.keys().filter(|key| !own.contains_key(*key)).map(AsRef::as_ref).collect();
             if gone.is_empty() {
                 return None;
@@ -79,9 +82,9 @@ impl LayerMerger<'_> {
             let seen: String = fingerprint::of_row(&old.name, &old.fields).chars().take(12).collect();
             let complaint = Diagnostic::new(Code::LayerDrops, message).at(field.key).related(below.key, "the condition below");
             let complaint = complaint.rule(self.rule(&new.table, &new.name));
-            Some(complaint.help(format!("write it too, or say that it is to go: `expects = \"{seen}\"`")))
+            Some(complaint.help(format!("write `{term}.and = …` to keep it, or say that it is to go: `expects = \"{seen}\"`")))
         };
-        ["where", "when", "that", "after_last", "while", "protect"].into_iter().filter_map(one).collect()
+        CONDITIONS.into_iter().filter_map(one).collect()
     }
 
     /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.

@@ -131,6 +131,24 @@ pub static METHODS: &[Method] = &[
         let pattern = pattern.or_else(|error| fail(format!("the pattern cannot be used: {}", error.reason)))?;
         pattern.is_match(&text).map(Value::Bool).map_err(|bound| FunctionRefusal::bound(&bound, Value::Bool(false)))
     }),
+    method("regex.replace", 3..=3, "regex.replace('a1b22', '/[0-9]+/g', '#') == 'a#b#'", |args| {
+        call_function("substitute", &[("of", at(args, 0)), ("find", &Value::text(pattern_text(args)?)), ("with", at(args, 2))])
+    }),
+    method("regex.extract", 2..=2, "regex.extract('Ines, 61', '([0-9]+)').value() == '61'", |args| {
+        let found = call_function("match", &[("of", at(args, 0)), ("find", &Value::text(pattern_text(args)?))])?;
+        let found = found.as_list().and_then(|found| found.get(1).or_else(|| found.first()));
+        Ok(found.filter(|found| !found.is_null()).map_or_else(Optional::none, |found| Optional::some(found.clone())))
+    }),
+    method("regex.extractAll", 2..=2, "regex.extractAll('a1 b2', '[a-z][0-9]') == ['a1', 'b2']", |args| {
+        let (text, pattern) = (text(at(args, 0))?, pattern_text(args)?);
+        let pattern = pattern::cached(&pattern).or_else(|error| fail(format!("the pattern cannot be used: {}", error.reason)))?;
+        let found = pattern.find_all(&text, usize::MAX).map_err(|bound| FunctionRefusal::bound(&bound, Value::Null))?;
+        let found = found.iter().map(|found| Value::text(text.get(found.start..found.end).unwrap_or_default()));
+        Ok(Value::list(found.collect()))
+    }),
+    method("slice", 2..=3, "'tapster'.slice(0, 3) == 'tap' && [1, 2, 3].slice(-2) == [2, 3]", slice_value),
+    method("isEmpty", 1..=1, "''.isEmpty() && [].isEmpty() && !' '.isEmpty()", |args| Ok(Value::Bool(at(args, 0).is_empty()))),
+    method("merge", 2..=MANY, "{'a': 1, 'b': 2}.merge({'b': 3}) == {'a': 1, 'b': 3}", merge_tables),
     method("charAt", 2..=2, "'abc'.charAt(1) == 'b'", |args| {
         let (text, n) = (text(at(args, 0))?, position(at(args, 1))?);
         let letters = text.chars().count();
@@ -292,6 +310,56 @@ pub static METHODS: &[Method] = &[
     method("hasValue", 1..=1, "{'a': 1}.?b.hasValue() == false", |args| Ok(Value::Bool(Optional::read(at(args, 0)).is_some()))),
     method("value", 1..=1, "{'a': 1}.?a.value() == 1", |args| Optional::read(at(args, 0)).map_or_else(|| fail("there is no value"), Ok)),
 ];
+
+/// The second argument as the text of a pattern, `/…/flags`; one without slashes is found everywhere.
+fn pattern_text(args: &[Value]) -> Result<String, FunctionRefusal> {
+    let pattern = text(at(args, 1))?;
+    Ok(if pattern::Pattern::split(&pattern).is_some() { pattern.to_string() } else { format!("/{pattern}/gu") })
+}
+
+/// Calls a function of values.
+fn call_function(name: &str, args: &[(&str, &Value)]) -> MethodResult {
+    let Some(function) = super::functions::find(name) else { return fail(format!("there is no function `{name}`")) };
+    args.first().map_or(Ok(Arc::from("")), |(_, of)| text(of))?;
+    (function.run)(&args.iter().map(|(name, value)| (Arc::from(*name), (*value).clone())).collect::<Map>())
+}
+
+/// A part of a text or of a list: positions below 0 count from the end, and what is beyond it is left out.
+fn slice_value(args: &[Value]) -> MethodResult {
+    let place = |argument: Option<&Value>, length: usize, default: usize| match argument {
+        None => Ok(default),
+        Some(Value::Int(n)) => {
+            let distance = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
+            Ok(if *n < 0 { length.saturating_sub(distance) } else { distance.min(length) })
+        }
+        Some(other) => fail(format!("a position is a whole number, not {}", kind(other))),
+    };
+    if let Value::List(list) = at(args, 0) {
+        let (from, to) = (place(args.get(1), list.len(), 0)?, place(args.get(2), list.len(), list.len())?);
+        return Ok(Value::list(list.get(from..to.max(from)).unwrap_or_default().to_vec()));
+    }
+    let text = text(at(args, 0))?;
+    let length = text.chars().count();
+    let (from, to) = (place(args.get(1), length, 0)?, place(args.get(2), length, length)?);
+    Ok(Value::text(text.chars().skip(from).take(to.saturating_sub(from)).collect::<String>()))
+}
+
+/// Tables laid over each other: of several fields with one name the last counts, unless it is missing.
+fn merge_tables(args: &[Value]) -> MethodResult {
+    let mut merged = Map::default();
+    for table in args {
+        match table {
+            Value::Map(table) => {
+                for (key, value) in table.iter().filter(|(_, value)| !value.is_null()) {
+                    merged.insert(key.clone(), value.clone());
+                }
+            }
+            Value::Null => {}
+            other => return fail(format!("a table is needed, not {}", kind(other))),
+        }
+    }
+    Ok(Value::map(merged))
+}
 
 fn fail<T>(message: impl Into<String>) -> Result<T, FunctionRefusal> {
     Err(FunctionRefusal::from(message.into()))

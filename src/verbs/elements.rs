@@ -1,0 +1,129 @@
+//! `each = "field"`: the verbs `set`, `drop`, `shape` and `order` on the elements of a list that items have as a field.
+//!
+//! It is a `set` of the field to a query over it, so that all that is known of queries holds.
+
+use std::sync::Arc;
+
+use super::pass::{Verb, VerbInfo};
+use super::set::SetTerms;
+use super::{drop, order, set, shape};
+use crate::diag::{Code, DocumentNode, FieldMap, NodeValue, Span, TableField};
+use crate::model::Term;
+use crate::syntax::CompileContext;
+use crate::syntax::context::ItemScope;
+use crate::syntax::selections;
+use crate::terms::cond::{Cond, CondTest};
+use crate::terms::expr::{Expr, FieldRef, ItemQuery, QuerySource, ValueChoice};
+use crate::terms::select::Select;
+
+/// The term of the verbs that can change elements.
+pub(super) const EACH: Term = Term::text(
+    "each",
+    "a field that is a list: its elements are changed instead of the items. Then `where`, `by` and `end` are about the elements, whose \
+     fields have bare names; `item.role` is a field of the item. All items that have the field are changed",
+);
+
+/// Whether a pass is about the elements of a field.
+pub(super) fn is_about_elements(info: &VerbInfo, fields: &FieldMap) -> bool {
+    fields.contains_key(EACH.name) && info.terms.iter().any(|term| *term == EACH)
+}
+
+/// Reads such a pass: which items it selects, and what it does. `None` after an error.
+pub(super) fn parse(
+    cx: &mut CompileContext<'_>,
+    info: &'static VerbInfo,
+    fields: &FieldMap,
+    span: Span,
+    scope: &ItemScope,
+) -> Option<(Select, Box<dyn Verb>)> {
+    let each = fields.get(EACH.name)?;
+    let name = each.node.as_text().unwrap_or_default();
+    let meant: &[&str] = if info.name == order::INFO.name { &["where", "by", "end", "draw", "stream"] } else { &["where"] };
+    for (key, field) in fields.iter().filter(|(key, _)| selections::TERMS.iter().any(|term| term.name == &***key)) {
+        if !meant.contains(&&**key) {
+            let help = format!("beside `each`, `{}` takes {}", info.name, meant.join(", "));
+            cx.fail(Code::TermType, field.key, format!("`{key}` does not go with `each`"), Some(help.into()));
+        }
+    }
+    let of = cx.within(scope.clone(), |cx| {
+        cx.check_field(0, name, each.node.span);
+        cx.expr(&DocumentNode { span: each.node.span, data: NodeValue::Text(format!("@{name}").into()) })
+    });
+    let mut select = Select { off: true, ..Select::default() };
+    let mut get = None;
+    cx.within(scope.clone(), |cx| {
+        let about_elements = std::mem::replace(&mut cx.about_elements, true);
+        let chosen = cx.select(fields, ItemScope::Open);
+        match info.name {
+            name if name == order::INFO.name => select = chosen,
+            name if name == drop::INFO.name => {
+                let filter = chosen.filter.unwrap_or(Cond::Const(true));
+                select.filter = Some(Cond::Not(Box::new(filter)));
+            }
+            _ => {
+                let change = cx.within(ItemScope::Open, |cx| change(cx, info, fields, span));
+                get = change.map(|change| changed_element(chosen.filter, change));
+            }
+        }
+        cx.about_elements = about_elements;
+    });
+    if [set::INFO.name, shape::INFO.name].contains(&info.name) && get.is_none() {
+        return None;
+    }
+    let id = cx.fields.intern(name);
+    let field = Expr::Field(FieldRef { up: 0, field: Some((id, name.into())), rest: Box::default() });
+    let items = Select { filter: Some(Cond::test(field, CondTest::Nonempty(true), false)), ..Select::default() };
+    let query = ItemQuery {
+        of: QuerySource::Value(of),
+        select,
+        get,
+        form: None,
+        steps: Box::default(),
+        after: None,
+        join: None,
+        trim: (false, false),
+        count: false,
+        one: false,
+        alone: cx.memo.is_none(),
+    };
+    let query = cx.sealed(Expr::Query(Box::new(query)));
+    Some((items, Box::new(SetTerms::of_field(id, query))))
+}
+
+/// The element with the change laid over it, if the condition holds.
+fn changed_element(filter: Option<Cond>, change: Expr) -> Expr {
+    let element = || Expr::Field(FieldRef { up: 0, field: None, rest: Box::default() });
+    let then = Expr::Over([element(), change].into());
+    match filter {
+        None => then,
+        Some(cond) => Expr::If(Box::new(ValueChoice { cond, then, other: element() })),
+    }
+}
+
+/// The fields of an element that change, as a table.
+fn change(cx: &mut CompileContext<'_>, info: &VerbInfo, fields: &FieldMap, span: Span) -> Option<Expr> {
+    let table = |entries: Vec<(Arc<str>, DocumentNode)>| {
+        let entries = entries.into_iter().map(|(key, node)| (key, TableField { key: node.span, node }));
+        DocumentNode { span, data: NodeValue::Table(entries.collect()) }
+    };
+    if info.name == set::INFO.name {
+        let Some(node) = fields.get("set").map(|field| &field.node) else {
+            cx.fail(Code::TermMissing, span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
+            return None;
+        };
+        let of_items = fields.iter().filter(|(key, _)| matches!(&***key, "fields" | "value" | "number"));
+        let of_build = node.as_table().into_iter().flatten().filter(|(key, _)| key.contains(['$', '.']));
+        for (key, field) in of_items.chain(of_build) {
+            let help = "beside `each`, `set` takes fields of the elements; write a pass of its own for anything else";
+            cx.fail(Code::TermType, field.key, format!("`{key}` does not go with `each`"), Some(help.into()));
+        }
+        return Some(cx.expr(node));
+    }
+    let Some(steps) = fields.get("steps").map(|field| field.node.clone()) else {
+        cx.fail(Code::TermMissing, span, "`shape` needs a list of `steps`", Some("add `steps = [{ trim = \"both\" }]`".into()));
+        return None;
+    };
+    let field: Arc<str> = fields.get("field").and_then(|field| field.node.as_text()).unwrap_or("text").into();
+    let of = DocumentNode { span, data: NodeValue::Text(format!("@{field}").into()) };
+    Some(cx.expr(&table(vec![(field, table(vec![("of".into(), of), ("steps".into(), steps)]))])))
+}
