@@ -199,7 +199,7 @@ impl<'a> LayerMerger<'a> {
                 && let Some(below) = row.fields.get_mut(&key)
             {
                 below.node = join_conditions(joint, &below.node, &field.node);
-            } else if let Some(hidden) = row.fields.insert(key, field) {
+            } else if let Some(hidden) = row.fields.insert(key.clone(), without_change(&new.table, &key, field)) {
                 self.merged.shadowed.push(ShadowedValue { by, old: hidden.node.span, edited: false });
             }
         }
@@ -275,7 +275,8 @@ impl<'a> LayerMerger<'a> {
         self.conflicts(&new);
         self.check_edit(&new);
         self.suspect(&new);
-        let row = PackRow { name: new.name.clone(), fields: new.fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
+        let fields = new.fields.into_iter().map(|(key, field)| (key.clone(), without_change(&new.table, &key, field))).collect();
+        let row = PackRow { name: new.name.clone(), fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
         self.merged.tables.entry(new.table).or_default().insert(new.name, row);
     }
 
@@ -386,7 +387,11 @@ impl<'a> LayerMerger<'a> {
                 for (inner, field) in inner.into_iter().flatten() {
                     self.decide([new.table.clone(), new.name.clone(), format!("{key}.{inner}").into()], field.clone());
                 }
-                if inner.is_none() {
+                // what is joined to a condition keeps what other overlays have set, as an edit does
+                if condition_change(&new.table, key, &field.node).is_some() {
+                    let number = self.overlay.unwrap_or_default();
+                    self.decided.entry([new.table.clone(), new.name.clone()]).or_default().insert(key.clone(), (number, field.clone()));
+                } else if inner.is_none() {
                     self.decide([new.table.clone(), new.name.clone(), key.clone()], field.clone());
                 }
             }
@@ -468,6 +473,17 @@ fn condition_change(table: &str, term: &str, node: &DocumentNode) -> Option<(&'s
     let is_condition = CONDITIONS.contains(&term) || (table, term) == ("fact", "is");
     let (key, _) = node.as_table().filter(|table| is_condition && table.len() == 1)?.first()?;
     [("all", "and"), ("any", "or")].into_iter().find(|(_, word)| *word == &**key)
+}
+
+/// The condition itself, where a change of one changes nothing.
+fn without_change(table: &str, term: &str, mut field: TableField) -> TableField {
+    if condition_change(table, term, &field.node).is_some()
+        && let NodeValue::Table(change) = &mut field.node.data
+        && let Some((_, inner)) = change.shift_remove_index(0)
+    {
+        field.node = inner.node;
+    }
+    field
 }
 
 /// The condition of the lower layer, and that of the patch under `and` or `or`.

@@ -1,7 +1,6 @@
 //! `drop`: removes the selected from the list.
 
-use super::elements::EACH;
-use super::pass::{CompiledPass, HistoryDemand, ItemChange, PassRun, ProgramInterrupt, Verb, VerbInfo};
+use super::pass::{CompiledPass, EACH, HistoryDemand, ItemChange, PassRun, ProgramInterrupt, Verb, VerbInfo};
 use crate::model::{FieldId, Item};
 use crate::terms::select::in_list_order;
 use crate::terms::{BuildState, Env, EvalFault};

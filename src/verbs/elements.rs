@@ -4,24 +4,15 @@
 
 use std::sync::Arc;
 
-use super::pass::{Verb, VerbInfo};
+use super::pass::{EACH, Verb, VerbInfo};
 use super::set::SetTerms;
-use super::{drop, order, set, shape};
 use crate::diag::{Code, DocumentNode, FieldMap, NodeValue, Span, TableField};
-use crate::model::Term;
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::syntax::selections;
 use crate::terms::cond::{Cond, CondTest};
 use crate::terms::expr::{Expr, FieldRef, ItemQuery, QuerySource, ValueChoice};
 use crate::terms::select::Select;
-
-/// The term of the verbs that can change elements.
-pub(super) const EACH: Term = Term::text(
-    "each",
-    "a field that is a list: its elements are changed instead of the items. Then `where`, `by` and `end` are about the elements, whose \
-     fields have bare names; `item.role` is a field of the item. All items that have the field are changed",
-);
 
 /// Whether a pass is about the elements of a field.
 pub(super) fn is_about_elements(info: &VerbInfo, fields: &FieldMap) -> bool {
@@ -38,7 +29,7 @@ pub(super) fn parse(
 ) -> Option<(Select, Box<dyn Verb>)> {
     let each = fields.get(EACH.name)?;
     let name = each.node.as_text().unwrap_or_default();
-    let meant: &[&str] = if info.name == order::INFO.name { &["where", "by", "end", "draw", "stream"] } else { &["where"] };
+    let meant: &[&str] = if info.name == "order" { &["where", "by", "end", "draw", "stream"] } else { &["where"] };
     for (key, field) in fields.iter().filter(|(key, _)| selections::TERMS.iter().any(|term| term.name == &***key)) {
         if !meant.contains(&&**key) {
             let help = format!("beside `each`, `{}` takes {}", info.name, meant.join(", "));
@@ -55,8 +46,8 @@ pub(super) fn parse(
         let about_elements = std::mem::replace(&mut cx.about_elements, true);
         let chosen = cx.select(fields, ItemScope::Open);
         match info.name {
-            name if name == order::INFO.name => select = chosen,
-            name if name == drop::INFO.name => {
+            "order" => select = chosen,
+            "drop" => {
                 let filter = chosen.filter.unwrap_or(Cond::Const(true));
                 select.filter = Some(Cond::Not(Box::new(filter)));
             }
@@ -67,7 +58,7 @@ pub(super) fn parse(
         }
         cx.about_elements = about_elements;
     });
-    if [set::INFO.name, shape::INFO.name].contains(&info.name) && get.is_none() {
+    if matches!(info.name, "set" | "shape") && get.is_none() {
         return None;
     }
     let id = cx.fields.intern(name);
@@ -106,7 +97,7 @@ fn change(cx: &mut CompileContext<'_>, info: &VerbInfo, fields: &FieldMap, span:
         let entries = entries.into_iter().map(|(key, node)| (key, TableField { key: node.span, node }));
         DocumentNode { span, data: NodeValue::Table(entries.collect()) }
     };
-    if info.name == set::INFO.name {
+    if info.name == "set" {
         let Some(node) = fields.get("set").map(|field| &field.node) else {
             cx.fail(Code::TermMissing, span, "`set` needs a table of fields", Some("add `set = { field = value }`".into()));
             return None;

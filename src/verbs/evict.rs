@@ -13,7 +13,7 @@ use crate::syntax::CompileContext;
 use crate::terms::ledger::{self, LedgerEviction};
 use crate::terms::lists::UnreadRest;
 use crate::terms::select::{SelectEnd, SelectSequence};
-use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr};
 use crate::text::written;
 
 use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
@@ -34,6 +34,18 @@ pub const INFO: VerbInfo = VerbInfo {
             "a condition; an item that meets it is never switched off, and neither is a bundle that contains one",
         )
         .default("nothing"),
+        Term::defined(
+            "shorter",
+            "value",
+            "a shorter text of an item, which it gets before anything is switched off; nothing for an item that has none",
+        )
+        .default("nothing"),
+        Term::word(
+            "cut",
+            &["letter", "word", "sentence"],
+            "an item that does not fit is not switched off, but its text is cut to the longest beginning that fits, behind a letter, a word or \
+             a sentence; it is switched off if nothing would be left",
+        ),
     ],
     cost: "what fits",
     did: "evicted",
@@ -45,6 +57,16 @@ pub struct EvictTerms {
     account: usize,
     unit: ItemUnit,
     spare: Option<Cond>,
+    shorter: Option<Expr>,
+    cut: Option<CutPoint>,
+}
+
+/// Behind what a text may be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CutPoint {
+    Letter,
+    Word,
+    Sentence,
 }
 
 /// The account that a pass names; reports an error if it names none.
@@ -62,7 +84,13 @@ pub(super) fn account(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> usize
 impl EvictTerms {
     /// Reads the terms.
     fn parse(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) -> Self {
-        Self { account: account(cx, w), unit: ItemUnit::of(w.word("unit")), spare: w.condition(cx, "protect") }
+        let shorter = w.node("shorter").map(|node| cx.within(w.scope.clone(), |cx| cx.expr(node)));
+        let cut = w.text("cut").map(|word| match word {
+            "word" => CutPoint::Word,
+            "sentence" => CutPoint::Sentence,
+            _ => CutPoint::Letter,
+        });
+        Self { account: account(cx, w), unit: ItemUnit::of(w.word("unit")), spare: w.condition(cx, "protect"), shorter, cut }
     }
 
     /// Afterwards no unread item is a candidate, or it is known whether they are all evicted or all kept.
@@ -73,7 +101,7 @@ impl EvictTerms {
             None => Ok(Some(without)),
         };
         let plain = select.since.is_none() && select.run.is_none() && select.per.is_none() && select.draw.is_none() && !select.others;
-        let plain = plain && select.skip.is_none() && select.take.is_none();
+        let plain = plain && select.skip.is_none() && select.take.is_none() && self.shorter.is_none() && self.cut.is_none();
         let candidates = judged(&select.filter, true)?.filter(|_| plain);
         match (candidates, judged(&self.spare, false)?) {
             (Some(false), _) | (_, Some(true)) => self.read_until_over(run, st, size),
@@ -136,7 +164,10 @@ impl EvictTerms {
 
     fn evict_read(&self, run: &PassRun<'_>, st: &mut BuildState, size: f64) -> Result<(), EvalFault> {
         let list = run.list;
-        let mut off = Vec::new();
+        if let Some(shorter) = &self.shorter {
+            self.shorten(shorter, run, st, size)?;
+        }
+        let (mut off, mut cut) = (Vec::new(), Vec::new());
         {
             let items = st.list(list);
             let env = run.env(st);
@@ -156,6 +187,13 @@ impl EvictTerms {
                 for n in &group.members {
                     if let Some(item) = items.items.get(*n).filter(|i| i.enabled()) {
                         let cost = ledger::cost(&env, self.account, item)?;
+                        if let Some(point) = self.cut
+                            && let Some((short, rest)) = self.cut_item(point, item, cost - (total - size), &env)?
+                        {
+                            total -= cost - rest;
+                            cut.push((*n, short));
+                            continue;
+                        }
                         run.tell(item, [("needs", Value::Num(cost)), ("over", Value::Num(total - size)), ("size", Value::Num(size))]);
                         total -= cost;
                         off.push((*n, record(item, cost, group.bundled, &run.pass.id)));
@@ -164,7 +202,57 @@ impl EvictTerms {
             }
         }
         switch_off(run, st, off);
+        replace_items(run, st, cut);
         Ok(())
+    }
+
+    /// Gives selected items their shorter texts, in visiting order, until the list fits.
+    fn shorten(&self, shorter: &Expr, run: &PassRun<'_>, st: &mut BuildState, size: f64) -> Result<(), EvalFault> {
+        let mut changed = Vec::new();
+        {
+            let items = st.list(run.list);
+            let env = run.env(st);
+            let mut total = enabled_cost(&env, self.account, &items.items)?;
+            if total <= size {
+                return Ok(());
+            }
+            for n in run.pass.select.run(SelectSequence::Items(&items.items), &env)? {
+                let Some(item) = items.items.get(n).filter(|item| item.enabled() && total > size) else { continue };
+                if self.spares(&ItemGroup { members: vec![n], bundled: false }, &items.items, &env)? {
+                    continue;
+                }
+                let text = env.inner(CurrentItem::Item(item, n)).eval(shorter)?;
+                let (long, short) = (ledger::cost(&env, self.account, item)?, item_with_text(item, &text));
+                let cost = ledger::cost(&env, self.account, &short)?;
+                if !text.is_null() && cost < long {
+                    total -= long - cost;
+                    changed.push((n, short));
+                }
+            }
+        }
+        replace_items(run, st, changed);
+        Ok(())
+    }
+
+    /// The item with the longest beginning of its text that costs at most `room`; `None` if nothing is left of it.
+    fn cut_item(&self, cut: CutPoint, item: &Item, room: f64, env: &Env<'_>) -> Result<Option<(Item, f64)>, EvalFault> {
+        let text = item.get(core::TEXT).map(Value::to_text).unwrap_or_default();
+        let ends = cut_points(&text, cut);
+        let cost_at = |end: usize| {
+            let short = item_with_text(item, &Value::text(text.get(..end).unwrap_or_default()));
+            ledger::cost(env, self.account, &short).map(|cost| (short, cost))
+        };
+        // a longer beginning costs no less than a shorter one
+        let (mut fits, mut too_long) = (0, ends.len());
+        while fits < too_long {
+            let middle = fits + (too_long - fits) / 2;
+            let Some(end) = ends.get(middle) else { break };
+            if cost_at(*end)?.1 <= room { fits = middle + 1 } else { too_long = middle }
+        }
+        match fits.checked_sub(1).and_then(|last| ends.get(last)) {
+            Some(end) => cost_at(*end).map(Some),
+            None => Ok(None),
+        }
     }
 
     fn spares(&self, group: &ItemGroup, items: &[Item], env: &Env<'_>) -> Result<bool, EvalFault> {
@@ -199,6 +287,37 @@ impl Verb for EvictTerms {
         self.evict_read(run, st, size)?;
         Ok(())
     }
+}
+
+fn item_with_text(item: &Item, text: &Value) -> Item {
+    let mut item = item.clone();
+    item.set(core::TEXT, text.clone());
+    item
+}
+
+fn replace_items(run: &PassRun<'_>, st: &mut BuildState, changed: Vec<(usize, Item)>) {
+    for (n, item) in changed {
+        run.note(&item, "shaped", st);
+        if let Some(place) = st.list_mut(run.list).items.get_mut(n) {
+            *place = item;
+        }
+    }
+}
+
+/// Where a text may be cut, as ascending byte positions.
+fn cut_points(text: &str, cut: CutPoint) -> Vec<usize> {
+    let next = |at: usize| text.get(at..).and_then(|rest| rest.chars().next());
+    let ends = text.char_indices().map(|(at, c)| (at + c.len_utf8(), c));
+    let is_end = |(end, c): &(usize, char)| match cut {
+        CutPoint::Letter => true,
+        CutPoint::Word => !c.is_whitespace() && next(*end).is_none_or(char::is_whitespace),
+        // the marks of Chinese and Japanese need no blank behind them
+        CutPoint::Sentence => {
+            let sentence = text.get(..*end).unwrap_or_default().trim_end_matches(['"', '”', '*', ')']);
+            matches!(c, '。' | '！' | '？') || sentence.ends_with(['.', '!', '?', '…']) && next(*end).is_none_or(char::is_whitespace)
+        }
+    };
+    ends.filter(is_end).map(|(end, _)| end).collect()
 }
 
 /// What the enabled ones of these items cost.

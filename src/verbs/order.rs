@@ -1,7 +1,6 @@
 //! `order`: sorts the selected items among their own positions; all other items stay where they are.
 
-use super::elements::EACH;
-use super::pass::{CompiledPass, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo};
+use super::pass::{CompiledPass, EACH, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo};
 use crate::diag::Code;
 use crate::model::Item;
 use crate::terms::BuildState;

@@ -288,6 +288,13 @@ pub(super) fn refuse(cx: &mut CompileContext<'_>, fields: &FieldMap, key: &str, 
 /// The code of a reason, which nothing is compared with.
 pub(super) const CODE_OF_REASON: TermType = TermType::Json(r#"{ "x-free": "text", "type": "string" }"#);
 
+/// The term of the verbs that can change elements.
+pub(super) const EACH: Term = Term::text(
+    "each",
+    "a field that is a list: its elements are changed instead of the items. Then `where`, `by` and `end` are about the elements, whose \
+     fields have bare names; `item.role` is a field of the item. All items that have the field are changed",
+);
+
 /// The terms `reason` and `reason_details` of a pass.
 pub struct ReasonTerms {
     because: Arc<PassReason>,

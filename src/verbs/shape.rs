@@ -6,8 +6,7 @@ use crate::syntax::CompileContext;
 use crate::terms::steps::TextStep;
 use crate::terms::{BuildState, CurrentItem, Env, EvalFault};
 
-use super::elements::EACH;
-use super::pass::{CompiledPass, HistoryDemand, ItemChange, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
+use super::pass::{CompiledPass, EACH, HistoryDemand, ItemChange, PassRun, ProgramInterrupt, Verb, VerbInfo, WrittenPass};
 use super::set::FIELD_NAMES;
 
 /// `shape` as the table of verbs knows it.

@@ -283,3 +283,35 @@ fn every_overlay_compiles_without_a_warning_and_changes_something() {
         assert_ne!(expected(before), expected(after), "{id}: a change that changes nothing");
     }
 }
+
+/// Changes of real programs as overlays of version 2 (`tests/replay-fresh/`), and of version 1 (beside the cases in `../shared`).
+#[test]
+fn changes_hold_in_both_versions_of_the_language() {
+    let shared = Path::new(env!("CHECKOUT")).join("../shared/replay-fresh");
+    if !shared.is_dir() {
+        eprintln!("skipped: there is no `../shared/replay-fresh`");
+        return;
+    }
+    let (mut lines, mut wrong) = ([0, 0], Vec::new());
+    for entry in std::fs::read_dir(Path::new(env!("CHECKOUT")).join("tests/replay-fresh")).unwrap() {
+        let new = entry.unwrap().path();
+        let id = new.file_stem().unwrap().to_string_lossy().into_owned();
+        let old = shared.join(&id).join("overlay.toml");
+        for (version, overlay) in [old, new].iter().enumerate() {
+            let folder = Folder::new(&format!("fresh-{id}-{version}"));
+            std::fs::copy(overlay, folder.0.join("overlay.toml")).unwrap();
+            std::fs::copy(shared.join(&id).join("case.toml"), folder.0.join("case.toml")).unwrap();
+            *lines.get_mut(version).unwrap() += std::fs::read_to_string(overlay).unwrap().lines().count();
+            let (_, out, err) = crate::support::tapster(&["test", &folder.0.to_string_lossy(), "--format", "json"]);
+            let tested: Json = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {err}"));
+            let cases = tested["files"][0]["cases"].as_array().unwrap();
+            // some cases compare with an overlay that is not there
+            let failed = cases.iter().filter(|case| case["ok"] != Json::Bool(true) && !case.to_string().contains("old.toml"));
+            wrong.extend(failed.map(|case| format!("{id}, version {}: {case:#}", version + 1)));
+            assert!(cases.iter().any(|case| case["ok"] == Json::Bool(true)), "{id}: {out}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    eprintln!("lines in version 1 and 2: {lines:?}");
+    assert!(lines[1] * 100 < lines[0] * 70, "{lines:?}");
+}

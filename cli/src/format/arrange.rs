@@ -225,7 +225,7 @@ fn preamble<'s>(lead: &mut Vec<KeylessLine<'s>>) -> Vec<KeylessLine<'s>> {
 /// Spaces before the items of a broken array.
 pub(super) const INDENT: usize = 2;
 /// Texts that are shorter are not broken.
-const SHORT_TEXT: usize = 40;
+const SHORT_TEXT: usize = 24;
 /// The number of breaks that are tried one by one before all are used.
 const TRIES: usize = 4;
 
