@@ -56,7 +56,9 @@ pub enum WordPlace {
     Literal,
 }
 
-use WordPlace::{Budget, Call, Column, Fields, File, Hook, Literal, Lookup, Matcher, Merge, Pass, Position, Query, Row, ScanSource, Scripts, Value};
+use WordPlace::{
+    Budget, Call, Column, Fields, File, Hook, Literal, Lookup, Matcher, Merge, Pass, Position, Query, Row, ScanSource, Scripts, Value,
+};
 
 const fn word(place: WordPlace, old: &'static str, new: &'static str) -> RenamedWord {
     RenamedWord { place, old, new, values: &[] }

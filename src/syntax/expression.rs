@@ -279,7 +279,9 @@ impl ExpressionCompiler<'_, '_, '_> {
         let [first, rest @ ..] = steps else { return CompiledPart::of(Expr::Const(Value::Null)) };
         // `item.role` beside the elements of a field of the item
         let (first, rest, outer) = match rest {
-            [field, rest @ ..] if first == "item" && self.cx.about_elements && !self.names.iter().any(|known| **known == *first) => (field, rest, 1),
+            [field, rest @ ..] if first == "item" && self.cx.about_elements && !self.names.iter().any(|known| **known == *first) => {
+                (field, rest, 1)
+            }
             _ => (first, rest, 0),
         };
         let mut rest = rest.iter().map(|step| Arc::<str>::from(step.as_str()));

@@ -23,7 +23,7 @@ pub const TERMS: &[Term] = &[
     Term::defined(
         "group_by",
         "group_by",
-        "divides the items into parts by this value; everything that follows (by, draw, from, skip, take) is applied to each part by itself",
+        "divides the items into parts by this value; everything that follows (by, draw, end, skip, take) is applied to each part by itself",
     ),
     Term::defined("by", "by", "the order in which items are visited. The list itself keeps its order"),
     Term::defined("draw", "draw", "a choice by chance: which of the items, or in which order"),

@@ -16,7 +16,7 @@ use crate::terms::select::Select;
 
 /// Whether a pass is about the elements of a field.
 pub(super) fn is_about_elements(info: &VerbInfo, fields: &FieldMap) -> bool {
-    fields.contains_key(EACH.name) && info.terms.iter().any(|term| *term == EACH)
+    fields.contains_key(EACH.name) && info.terms.contains(&EACH)
 }
 
 /// Reads such a pass: which items it selects, and what it does. `None` after an error.

@@ -223,7 +223,13 @@ fn check(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) {
     }
     if w.flag("per_item") {
         for key in ["each", "as", "copy"] {
-            refuse(cx, fields, key, &format!("`{key}` has no meaning beside `per_item`"), "`per_item` runs the program once a selected item");
+            refuse(
+                cx,
+                fields,
+                key,
+                &format!("`{key}` has no meaning beside `per_item`"),
+                "`per_item` runs the program once a selected item",
+            );
         }
     } else {
         let help = match what.first() {

@@ -38,7 +38,7 @@ pub const INFO: VerbInfo = VerbInfo {
         Term::defined("value", "value", "what all `fields` are set to"),
         Term::text(
             "number",
-            "a field that is set to the position of each selected item in visiting order, from 0; with `from = \"last\"` the newest is 0",
+            "a field that is set to the position of each selected item in visiting order, from 0; with `end = \"last\"` the newest is 0",
         ),
     ],
     cost: "the selected",

@@ -49,7 +49,10 @@ fn schemas_for_editors_are_up_to_date() {
     }
     // those of older versions stay as they are
     let known: BTreeMap<String, String> = files("editors").into_iter().map(|(name, text)| (name.replace("editors/", ""), text)).collect();
-    assert!(bundles.iter().all(|(name, text)| known.get(name) == Some(text)), "`editors/` differs from `schemas/`; run this test with UPDATE=1");
+    assert!(
+        bundles.iter().all(|(name, text)| known.get(name) == Some(text)),
+        "`editors/` differs from `schemas/`; run this test with UPDATE=1"
+    );
 }
 
 #[test]

@@ -28,7 +28,8 @@ pub fn convert(source: SourceId, text: &str, version: i64) -> Result<String, For
         Some(from) if from == other => {}
         _ => {
             let help = format!("write it as version {other} first; docs/reference/{kind}.md shows how");
-            let complaint = Diagnostic::new(Code::FormatSkipped, format!("only version {other} of `{kind}` can be written as version {own}"));
+            let complaint =
+                Diagnostic::new(Code::FormatSkipped, format!("only version {other} of `{kind}` can be written as version {own}"));
             return Err(FormatRefusal::Loss(Box::new(complaint.at(Span::new(source, 0, 0)).help(help))));
         }
     }
@@ -180,7 +181,10 @@ impl Converter {
                     WordDirection::ToOld if text.starts_with("==") => TomlValue::Scalar(without_first(scalar)?),
                     WordDirection::ToOld => {
                         let value = TomlValue::Scalar(TomlScalar::new(scalar.text.clone(), scalar.kind));
-                        TomlValue::Table(InlineTable::new(vec![TomlEntry { lead: Vec::new(), path: vec!["\"=\""], value, note: None }], Vec::new()))
+                        TomlValue::Table(InlineTable::new(
+                            vec![TomlEntry { lead: Vec::new(), path: vec!["\"=\""], value, note: None }],
+                            Vec::new(),
+                        ))
                     }
                 };
                 *written = new;

@@ -120,8 +120,7 @@ pub const INFO: VerbInfo = VerbInfo {
             "value",
             "instead of `keys` and `secondary_keys`: a list of tables `{ keys, all?, absent? }`, all of which must succeed",
         ),
-        Term::defined("always", "condition", "a condition; an item that meets it is found at its turn, without any key")
-            .default("nothing"),
+        Term::defined("always", "condition", "a condition; an item that meets it is found at its turn, without any key").default("nothing"),
         Term::defined(
             "blocked_by",
             "value",

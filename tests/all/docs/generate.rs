@@ -60,7 +60,11 @@ pub(crate) fn block(what: &str) -> String {
         ("words", _) => {
             let cells = WORDS.iter().map(|word| {
                 let values = |new: bool| word.values.iter().map(|(a, b)| format!(", `{}`", if new { b } else { a })).collect::<String>();
-                [word.place.title().to_owned(), format!("{}{}", code(word.old), values(false)), format!("{}{}", code(word.new), values(true))]
+                [
+                    word.place.title().to_owned(),
+                    format!("{}{}", code(word.old), values(false)),
+                    format!("{}{}", code(word.new), values(true)),
+                ]
             });
             table(["in", "version 1", "version 2"], cells)
         }
@@ -106,8 +110,8 @@ fn terms(verb: &str) -> String {
     let rows = verb.terms.iter().map(|term| {
         let default = match term.kind {
             TermType::Flag => code("false"),
-            TermType::Word(_) => code(term.default),
             _ if term.default.is_empty() => "–".to_owned(),
+            TermType::Word(_) => code(term.default),
             _ => term.default.to_owned(),
         };
         [code(term.name), default, term.doc.to_owned()]
@@ -128,11 +132,11 @@ fn tests() -> String {
 
 /// Functions that need a build, which the library does not have: name, arguments, result.
 const OF_BUILDS: [[&str; 3]; 3] = [
-    ["cost", "`of`, `role`?, `name`?, `ruler`", "what a text costs by a ruler"],
+    ["cost", "`of`, `role`?, `name`?, `cost_model`", "what a text costs by a cost_model"],
     ["render", "`of`, `lang`, `with`?, `values`?, `unknown`?", "the text through a text language, which `lang` names as a literal"],
     [
         "template",
-        "`of`, `task`?, `budget`?, `ruler`?, `data`?",
+        "`of`, `task`?, `budget`?, `cost_model`?, `data`?",
         "what a [template](texts.md#templates) makes: `messages`, `tokens` and `revision`",
     ],
 ];

@@ -76,11 +76,7 @@ const TASK: &str = r#"{
 fn schemas() -> Schemas {
     let any: Vec<(String, String)> = KINDS.iter().map(|(kind, _)| (format!("{kind}.v1.json"), "{}".to_owned())).collect();
     let any = any.iter().filter(|(name, _)| !name.starts_with("task") && !name.starts_with("case"));
-    let strict = [
-        ("terms.v1.json", ROW),
-        ("task.v1.json", TASK),
-        ("case.v3.json", include_str!("../../../schemas/case.v3.json")),
-    ];
+    let strict = [("terms.v1.json", ROW), ("task.v1.json", TASK), ("case.v3.json", include_str!("../../../schemas/case.v3.json"))];
     Schemas::new(any.map(|(name, text)| (name.as_str(), text.as_str())).chain(strict))
 }
 

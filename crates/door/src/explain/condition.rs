@@ -343,6 +343,7 @@ fn dollar_paths(text: &str) -> impl Iterator<Item = String> + '_ {
     let names =
         text.split('$').skip(1).map(move |rest| rest.split(|c| !is_part(c)).next().unwrap_or_default().trim_end_matches('.').to_owned());
     names.filter(|name| {
-        name.starts_with(|c: char| c.is_ascii_lowercase()) && !["account.", "budget.", "table.", "turn."].iter().any(|own| name.starts_with(own))
+        name.starts_with(|c: char| c.is_ascii_lowercase())
+            && !["account.", "budget.", "table.", "turn."].iter().any(|own| name.starts_with(own))
     })
 }
