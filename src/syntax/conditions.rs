@@ -14,6 +14,7 @@ use crate::terms::expression::Operation;
 use crate::terms::names::{self, ValueType};
 
 use super::context::CompileContext;
+use super::plain_condition::condition_table;
 
 /// The meaning of a bare path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +79,9 @@ impl CompileContext<'_> {
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
         }
         if let (Some(field), 1) = (table.get("="), table.len()) {
+            if let Some(tests) = condition_table(&self.pack.sources, &field.node, true) {
+                return self.cond(&tests, mode);
+            }
             // true or false, and nothing that only counts as one of them
             let truth = Operation::All(vec![self.expression(&field.node)]);
             return Cond::test(Expr::Operation(Box::new(truth)), CondTest::Is(true), false);

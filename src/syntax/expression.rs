@@ -20,7 +20,7 @@ use crate::text::{TextError, TextLimits, functions, methods};
 
 #[derive(pest_derive::Parser)]
 #[grammar = "grammar/expression.pest"]
-struct ExpressionGrammar;
+pub(super) struct ExpressionGrammar;
 
 /// The precedence of the operators, weakest first.
 static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
@@ -605,7 +605,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// Refuses text that would nest too deeply for the parser, which recurses at brackets and at `?`.
-fn check_nesting(text: &str) -> Result<(), TextError> {
+pub(super) fn check_nesting(text: &str) -> Result<(), TextError> {
     TextError::refuse_long(text, TextLimits::CALC.length)?;
     let (mut depth, mut choices) = (0_usize, 0_usize);
     let mut at = 0;
@@ -652,7 +652,7 @@ fn syntax_error(text: &str, at: usize) -> TextError {
 }
 
 /// A text with its escapes replaced; or where one is wrong, and why.
-fn unescape(text: &str) -> Result<String, (usize, String)> {
+pub(super) fn unescape(text: &str) -> Result<String, (usize, String)> {
     let mut out = String::with_capacity(text.len());
     let mut letters = text.char_indices();
     while let Some((at, c)) = letters.next() {

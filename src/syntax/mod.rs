@@ -9,6 +9,7 @@ pub mod context;
 pub mod dependencies;
 mod expression;
 mod literals;
+pub mod plain_condition;
 pub mod named;
 pub mod scripts;
 pub mod selections;

@@ -457,6 +457,8 @@ pub enum KeyComparison {
     Ranks(Expr),
     /// By what a function of a script gives for the item.
     Script(Box<ScriptCall>),
+    /// By a value of the item.
+    Value(Expr),
 }
 
 /// A key's value for one item, ready to compare.
@@ -479,6 +481,7 @@ impl SortKey {
         match &self.how {
             KeyComparison::Ranks(e) if depth > 0 && e.refers(depth) => true,
             KeyComparison::Script(s) => s.refers(depth),
+            KeyComparison::Value(e) => e.refers(depth),
             _ => self.field.up >= depth,
         }
     }
@@ -486,10 +489,11 @@ impl SortKey {
     /// The value by which one element is sorted.
     pub fn value(&self, cur: CurrentItem<'_>, outer: &Env<'_>) -> Result<SortValue, EvalFault> {
         let env = outer.inner(cur);
-        if let KeyComparison::Script(scripted) = &self.how {
-            return Ok(plain(&scripted.eval(&env)?));
-        }
-        let value = env.field(&self.field)?;
+        let value = match &self.how {
+            KeyComparison::Script(scripted) => return Ok(plain(&scripted.eval(&env)?)),
+            KeyComparison::Value(value) => env.eval(value)?,
+            _ => env.field(&self.field)?,
+        };
         // a key is compared with about so many others
         work::spend(value.steps().saturating_mul(work::STEPS_PER_OPERATION))?;
         Ok(match &self.how {
@@ -504,7 +508,7 @@ impl SortKey {
                 Value::Text(t) => SortValue::Units(t.clone()),
                 other => plain(other),
             },
-            KeyComparison::Plain | KeyComparison::Script(_) => plain(&value),
+            KeyComparison::Plain | KeyComparison::Script(_) | KeyComparison::Value(_) => plain(&value),
         })
     }
 }

@@ -11,6 +11,8 @@ use crate::diag::{DocumentNode, FieldMap};
 use crate::layout::{head, place_of};
 use crate::model::{Item, Map, Pack, Plan, Scene, Value};
 use crate::pack::Ruleset;
+use crate::program::condition_table;
+
 use crate::terms::select::pass_env;
 use crate::terms::{BuildState, CurrentItem, PassMemo};
 
@@ -154,6 +156,13 @@ impl<'a> ConditionProbe<'a> {
             }
             return;
         };
+        // an expression is shown as the tests that it is made of
+        if let (Some(expression), 1) = (table.get("="), table.len())
+            && let Some(tests) = condition_table(&self.rules.pack().sources, &expression.node, false)
+            && tests.get("=").is_none()
+        {
+            return self.take_apart(&tests, item, PartPosition { depth: depth + 1, ..under }, out);
+        }
         for (key, field) in table {
             let below = |how, certain, out: &mut Vec<ConditionPart>| {
                 let under = PartPosition { how, certain, depth: depth + 1 };
@@ -196,7 +205,7 @@ impl<'a> ConditionProbe<'a> {
         let unsure = || ConditionPart { how, certain, path: key.to_owned(), test: test.clone(), now: None, holds: None };
         // `{ of = …, is = … }` and scripts look at more than one value
         if table.contains_key("of")
-            || matches!(key, "rhai" | "host" | "is" | "fact")
+            || matches!(key, "rhai" | "host" | "is" | "fact" | "=")
             || key.contains("@outer")
             || key == "script" && is_function(node)
         {
@@ -264,7 +273,11 @@ pub fn condition_lines(parts: &Json) -> Vec<Vec<String>> {
         let now =
             part["now"].as_str().map(|now| format!("{} {now}", if part["holds"] == "then" { "is now" } else { "is" })).unwrap_or_default();
         let test = part["test"].as_str().unwrap_or_default();
-        vec![verdict.to_owned(), head(&format!("{how}{} = {test}", part["path"].as_str().unwrap_or_default()), TEXT), now]
+        let shown = match part["path"].as_str().unwrap_or_default() {
+            "=" => format!("{how}{}", test.trim_matches('"').trim_start_matches('=').trim_start()),
+            path => format!("{how}{path} = {test}"),
+        };
+        vec![verdict.to_owned(), head(&shown, TEXT), now]
     };
     parts.as_array().into_iter().flatten().map(line).collect()
 }
