@@ -228,7 +228,7 @@ impl<'a> LayerMerger<'a> {
             } else if new.replace {
                 let message = format!("{} is taken whole, and yet `{term}` of the row below is edited", new.title());
                 Diagnostic::new(Code::SchemaValue, message).help("write the whole term, or take `replace` out")
-            } else if let Some(whole) = new.fields.get(&term) {
+            } else if let Some(whole) = new.fields.get(&term).filter(|whole| condition_change(&new.table, &term, &whole.node).is_none()) {
                 let message = format!("`{term}` of {} is both written whole and edited", new.title());
                 Diagnostic::new(Code::SchemaValue, message).related(whole.key, "written whole here").help("keep one of them")
             } else {

@@ -313,7 +313,7 @@ fn upgrade(root: &mut DocumentNode, kind: &str, from: i64, to: i64, report: &mut
     for version in from..to {
         if version + 1 == to {
             // the newest version has other words for the same, which is no reason to write a file again
-            words::upgrade(root);
+            words::upgrade(root, report);
             break;
         }
         let Some((_, _, step)) = STEPS.iter().find(|(k, v, _)| *k == kind && *v == version) else { return false };

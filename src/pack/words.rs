@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, TableField, short};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Span, TableField, short};
 
 /// A renamed key.
 #[derive(Debug)]
@@ -46,8 +46,12 @@ pub enum WordPlace {
     Column,
     /// A step with `scripts`.
     Scripts,
-    /// Any other value or condition.
+    /// A condition: its keys are paths and fields, unless it is a query.
+    Condition,
+    /// Any other value.
     Value,
+    /// A row of `fact`.
+    Fact,
     /// Any other row.
     Row,
     /// Fields to set: a table whose keys are the names of fields.
@@ -57,7 +61,8 @@ pub enum WordPlace {
 }
 
 use WordPlace::{
-    Budget, Call, Column, Fields, File, Hook, Literal, Lookup, Matcher, Merge, Pass, Position, Query, Row, ScanSource, Scripts, Value,
+    Budget, Call, Column, Condition, Fact, Fields, File, Hook, Literal, Lookup, Matcher, Merge, Pass, Position, Query, Row, ScanSource,
+    Scripts, Value,
 };
 
 const fn word(place: WordPlace, old: &'static str, new: &'static str) -> RenamedWord {
@@ -158,7 +163,7 @@ impl WordPlace {
             Merge => "a merge of tables",
             Column => "`{ table = … }`",
             Scripts => "the step `scripts`",
-            Value | Row | Fields | Literal => "",
+            Condition | Value | Fact | Row | Fields | Literal => "",
         }
     }
 
@@ -183,10 +188,23 @@ impl WordPlace {
             (File, "matcher") => Matcher,
             (File, "hook") => Hook,
             (File, "account" | "budget") => Budget,
+            (File, "fact") => Fact,
             (File, _) => Row,
             (Pass | Row, "set") => Fields,
-            (Pass | ScanSource | Matcher | Hook | Budget | Row, "about" | "doc" | "name" | "title") => Literal,
+            (Pass | ScanSource | Matcher | Hook | Budget | Fact | Row, "about" | "doc" | "name" | "title") => Literal,
+            // JSON Schemas
+            (Row, "parameters" | "payload") => Literal,
+            (Row, "args") => Fields,
             (Pass, "at") | (Position, "lost" | "on_lost") => Position,
+            (Pass | Query | Row | ScanSource | Matcher | Hook | Fact, "where" | "when" | "that" | "while")
+            | (Pass | Query, "since" | "after_last" | "spare" | "exempt" | "protect" | "unasked" | "always")
+            | (Position, "before" | "after" | "of")
+            | (Fact, "is")
+            | (_, "all" | "any" | "not" | "and" | "or" | "if")
+                if !has("of") =>
+            {
+                Condition
+            }
             _ if has("fn") => Call,
             _ if has("of") => Query,
             _ if has("lookup") => Lookup,
@@ -199,45 +217,82 @@ impl WordPlace {
 }
 
 /// Renames all words of version 1, for a file of that version.
-pub(super) fn upgrade(root: &mut DocumentNode) {
-    upgrade_table(root, File, &mut None);
+pub(super) fn upgrade(root: &mut DocumentNode, report: &mut Report) {
+    WordReader { is_new: false, report }.read(root, File);
 }
 
 /// Reads what only version 2 has: expressions become `{ "=" = "= …" }`, and a text that begins with `==` begins with `=`. Words of
 /// version 1 are reported and renamed.
 pub(super) fn read(root: &mut DocumentNode, report: &mut Report) {
-    upgrade_table(root, File, &mut Some(report));
+    WordReader { is_new: true, report }.read(root, File);
 }
 
-/// `report` is that of a file of version 2. Recursion is bounded by the depth of the file.
-fn upgrade_table(node: &mut DocumentNode, place: WordPlace, report: &mut Option<&mut Report>) {
-    match &mut node.data {
-        NodeValue::Text(text) if report.is_some() && text.starts_with("==") => *text = text.get(1..).unwrap_or_default().into(),
-        NodeValue::Text(text) if report.is_some() && text.starts_with('=') => {
-            let text = DocumentNode { span: node.span, data: NodeValue::Text(text.clone()) };
-            node.data = NodeValue::Table([("=".into(), TableField { key: node.span, node: text })].into_iter().collect());
-        }
-        NodeValue::List(list) => {
-            for element in list {
-                let place = if place == Value { below(Value, "", element) } else { place };
-                upgrade_table(element, place, report);
+struct WordReader<'r> {
+    /// The file is of version 2.
+    is_new: bool,
+    report: &'r mut Report,
+}
+
+impl WordReader<'_> {
+    /// Recursion is bounded by the depth of the file.
+    fn read(&mut self, node: &mut DocumentNode, place: WordPlace) {
+        match &mut node.data {
+            NodeValue::Text(text) if !self.is_new && looks_like_expression(text) => {
+                let message = "this text is no expression: the file is of version 1";
+                let complaint = Diagnostic::warning(Code::ExpressionBad, message).at(node.span);
+                self.report.push(complaint.help("`tapster fmt --to 2 FILE` writes the file as version 2; then take one `=` away"));
             }
-        }
-        NodeValue::Table(table) => {
-            for key in table.keys().filter(|key| is_old(key)).cloned().collect::<Vec<_>>() {
-                if let Some(word) = place.find(&key, WordDirection::ToNew, &|_| None).filter(|word| !table.contains_key(word.new)) {
-                    rename(table, &key, word, report);
+            NodeValue::Text(_) if !self.is_new => {}
+            NodeValue::Text(text) if text.starts_with("==") => *text = text.get(1..).unwrap_or_default().into(),
+            NodeValue::Text(text) if text.starts_with('=') => {
+                let text = DocumentNode { span: node.span, data: NodeValue::Text(text.clone()) };
+                node.data = NodeValue::Table([("=".into(), TableField { key: node.span, node: text })].into_iter().collect());
+            }
+            NodeValue::List(list) => {
+                for element in list {
+                    let place = if matches!(place, Value | Condition) { below(place, "", element) } else { place };
+                    self.read(element, place);
                 }
             }
-            for (key, field) in table.iter_mut().filter(|(key, _)| key.as_ref() != "=") {
-                let below = below(place, key, &field.node);
-                if below != Literal {
-                    upgrade_table(&mut field.node, below, report);
+            NodeValue::Table(table) => {
+                for key in table.keys().filter(|key| is_old(key)).cloned().collect::<Vec<_>>() {
+                    if let Some(word) = place.find(&key, WordDirection::ToNew, &|_| None).filter(|word| !table.contains_key(word.new)) {
+                        self.rename(table, &key, word);
+                    }
+                }
+                for (key, field) in table.iter_mut().filter(|(key, _)| key.as_ref() != "=") {
+                    let below = below(place, key, &field.node);
+                    if below != Literal {
+                        self.read(&mut field.node, below);
+                    }
                 }
             }
+            _ => {}
         }
-        _ => {}
     }
+
+    /// In a file of version 2, a word of version 1 is a warning.
+    fn report_renamed(&mut self, old: &str, new: &str, span: Span, replacement: &str) {
+        if self.is_new {
+            let message = format!("`{}` is called `{new}` since version 2", short::word(old));
+            self.report.push(Diagnostic::new(Code::SchemaUpgraded, message).at(span).fix(span, replacement));
+        }
+    }
+
+    fn rename(&mut self, table: &mut FieldMap, key: &str, word: &RenamedWord) {
+        let Some((at, _, mut field)) = table.shift_remove_full(key) else { return };
+        self.report_renamed(key, word.new, field.key, word.new);
+        if let Some((old, new)) = field.node.as_text().and_then(|old| Some((old.to_owned(), word.value(old, WordDirection::ToNew)?))) {
+            self.report_renamed(&old, new, field.node.span, &format!("\"{new}\""));
+            field.node.data = NodeValue::Text(new.into());
+        }
+        table.shift_insert(at, Arc::from(word.new), field);
+    }
+}
+
+/// Whether a text is probably meant as an expression; one may well begin with the mark.
+fn looks_like_expression(text: &str) -> bool {
+    text.starts_with("= ") && ["$", "(", "==", "&&", "||", "."].iter().any(|mark| text.contains(mark))
 }
 
 /// What the keys of a value mean; the elements of a list are looked at one by one.
@@ -247,16 +302,4 @@ fn below(place: WordPlace, key: &str, node: &DocumentNode) -> WordPlace {
 
 fn is_old(key: &str) -> bool {
     WORDS.iter().any(|word| word.old == key)
-}
-
-fn rename(table: &mut FieldMap, key: &str, word: &RenamedWord, report: &mut Option<&mut Report>) {
-    let Some((at, _, mut field)) = table.shift_remove_full(key) else { return };
-    if let Some(report) = report {
-        let message = format!("`{}` is called `{}` since version 2", short::word(key), word.new);
-        report.push(Diagnostic::new(Code::SchemaUpgraded, message).at(field.key).fix(field.key, word.new));
-    }
-    if let Some(value) = field.node.as_text().and_then(|text| word.value(text, WordDirection::ToNew)) {
-        field.node.data = NodeValue::Text(value.into());
-    }
-    table.shift_insert(at, Arc::from(word.new), field);
 }

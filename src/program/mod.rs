@@ -17,10 +17,10 @@ use crate::model::term::RowTerms;
 use crate::terms::CompiledRules;
 use crate::verbs::CompiledPass;
 
+pub use crate::syntax::plain_condition::condition_table;
 pub(crate) use crate::syntax::values::function_names;
 pub(crate) use crate::verbs::pass_schema;
 pub(crate) use compile::ENGINE_TABLES;
-pub use crate::syntax::plain_condition::condition_table;
 pub use compile::{DetachedCondition, compile, compile_expression};
 use deferred::DeferredCompiler;
 pub use machine::{HookRequest, Machine};

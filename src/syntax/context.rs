@@ -106,8 +106,9 @@ pub struct CompileContext<'p> {
     pub(super) deepest: usize,
     /// How many branches of `if` enclose the current position.
     pub(super) branches: usize,
-    /// Items are the elements of a field of an item, which expressions call `item`.
-    pub about_elements: bool,
+    /// Where items are the elements of a field of an item: how many meanings `@` has outside of the elements. Expressions call the
+    /// innermost of these `item`.
+    pub outside_elements: Option<usize>,
     /// Finds the places of references in texts.
     places: source::PlaceFinder,
     /// How many declared words were compared with words of rules so far.
@@ -212,7 +213,7 @@ impl<'p> CompileContext<'p> {
             depth: 0,
             deepest: 0,
             branches: 0,
-            about_elements: false,
+            outside_elements: None,
             places: source::PlaceFinder::default(),
             looked: 0,
             found: [0; 2],
@@ -232,6 +233,11 @@ impl<'p> CompileContext<'p> {
         let result = f(self);
         self.scopes.pop();
         result
+    }
+
+    /// How many meanings `@` has here, the innermost and those around it.
+    pub fn scope_count(&self) -> usize {
+        self.scopes.len()
     }
 
     /// Runs `f` inside a branch that may not be chosen.

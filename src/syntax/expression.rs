@@ -3,35 +3,20 @@
 //!
 //! The parser recurses at brackets, which are therefore counted before, and the compiled form is bounded as it is made.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use pest::Parser;
 use pest::error::InputLocation;
 use pest::iterators::{Pair, Pairs};
-use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 
 use super::context::{CompileContext, ItemScope};
+use super::expression_grammar::{ExpressionGrammar, PRECEDENCE, Rule, check_nesting, unescape};
 use crate::diag::{Code, DocumentNode, NodeValue, limits, source};
 use crate::model::Value;
 use crate::terms::expr::{CalledFunction, Expr, ExprCall, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource};
 use crate::terms::expression::{Comprehension, ComprehensionKind, Operation};
 use crate::terms::{Cond, CondTest, Select};
-use crate::text::{TextError, TextLimits, functions, methods};
-
-#[derive(pest_derive::Parser)]
-#[grammar = "grammar/expression.pest"]
-pub(super) struct ExpressionGrammar;
-
-/// The precedence of the operators, weakest first.
-static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
-    let left = |rule| Precedence::infix(rule, Assoc::Left);
-    PrattParser::new()
-        .op(left(Rule::or))
-        .op(left(Rule::and))
-        .op(left(Rule::le) | left(Rule::ge) | left(Rule::eq) | left(Rule::ne) | left(Rule::lt) | left(Rule::gt) | left(Rule::within))
-        .op(left(Rule::add) | left(Rule::sub))
-        .op(left(Rule::mul) | left(Rule::div) | left(Rule::rem))
-});
+use crate::text::{TextError, functions, methods};
 
 /// The first words of functions that stand in a group.
 const GROUPS: &[&str] = &["cel", "math", "strings", "optional", "regex"];
@@ -278,14 +263,15 @@ impl ExpressionCompiler<'_, '_, '_> {
     fn name(&mut self, steps: &[String], at: usize) -> CompiledPart {
         let [first, rest @ ..] = steps else { return CompiledPart::of(Expr::Const(Value::Null)) };
         // `item.role` beside the elements of a field of the item
-        let (first, rest, outer) = match rest {
-            [field, rest @ ..] if first == "item" && self.cx.about_elements && !self.names.iter().any(|known| **known == *first) => {
-                (field, rest, 1)
-            }
+        let is_variable = self.names.iter().any(|known| **known == *first);
+        let outside = self.cx.outside_elements.filter(|_| first == "item" && !is_variable);
+        let (first, rest, outer) = match (outside, rest) {
+            (Some(outside), [field, rest @ ..]) => (field, rest, self.cx.scope_count().saturating_sub(outside)),
             _ => (first, rest, 0),
         };
+        let outer = u8::try_from(outer).unwrap_or(u8::MAX);
         let mut rest = rest.iter().map(|step| Arc::<str>::from(step.as_str()));
-        let known = self.names.iter().rev().position(|known| **known == **first);
+        let known = self.names.iter().rev().position(|known| **known == **first).filter(|_| outer == 0);
         let (up, name) = match known {
             Some(up) => (up, rest.next()),
             None => {
@@ -604,44 +590,6 @@ fn is_word(text: &str) -> bool {
     letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Refuses text that would nest too deeply for the parser, which recurses at brackets and at `?`.
-pub(super) fn check_nesting(text: &str) -> Result<(), TextError> {
-    TextError::refuse_long(text, TextLimits::CALC.length)?;
-    let (mut depth, mut choices) = (0_usize, 0_usize);
-    let mut at = 0;
-    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
-        let rest = text.get(at..).unwrap_or_default();
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            '?' => choices += 1,
-            _ => {}
-        }
-        if depth > limits::EXPRESSION_NESTING || choices > 2 * limits::EXPRESSION_NESTING {
-            return Err(TextError::bound(text, at, "the expression is nested too deeply"));
-        }
-        let is_raw = text.get(..at).is_some_and(|before| before.ends_with(['r', 'R']));
-        at += match c {
-            '"' | '\'' => string_length(rest, c, is_raw),
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            _ => c.len_utf8(),
-        };
-    }
-    Ok(())
-}
-
-/// The bytes of the string with which a text begins.
-fn string_length(text: &str, quote: char, is_raw: bool) -> usize {
-    let triple = String::from(quote).repeat(3);
-    let end = if text.starts_with(&triple) { triple } else { quote.to_string() };
-    let mut at = end.len();
-    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty() && !rest.starts_with(&end)) {
-        let escape = usize::from(rest.starts_with('\\') && !is_raw);
-        at += rest.chars().take(1 + escape).map(char::len_utf8).sum::<usize>();
-    }
-    at + end.len()
-}
-
 /// The error at a position where parsing failed.
 fn syntax_error(text: &str, at: usize) -> TextError {
     match text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -649,39 +597,4 @@ fn syntax_error(text: &str, at: usize) -> TextError {
         Some(c) => TextError::at(text, at, format!("`{c}` is not expected here")),
         None => TextError::at(text, at, "the expression is not finished"),
     }
-}
-
-/// A text with its escapes replaced; or where one is wrong, and why.
-pub(super) fn unescape(text: &str) -> Result<String, (usize, String)> {
-    let mut out = String::with_capacity(text.len());
-    let mut letters = text.char_indices();
-    while let Some((at, c)) = letters.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
-        let Some((_, escape)) = letters.next() else { return Err((at, "the text ends in an escape".into())) };
-        let mut number = |first: Option<char>, more: usize, radix: u32| -> Option<char> {
-            let digits: String = first.into_iter().chain(letters.by_ref().take(more).map(|(_, c)| c)).collect();
-            let whole = digits.len() == more + usize::from(first.is_some()) && digits.chars().all(|c| c.is_digit(radix));
-            u32::from_str_radix(&digits, radix).ok().filter(|_| whole).and_then(char::from_u32)
-        };
-        let letter = match escape {
-            'a' => Some('\u{7}'),
-            'b' => Some('\u{8}'),
-            'f' => Some('\u{c}'),
-            'n' => Some('\n'),
-            'r' => Some('\r'),
-            't' => Some('\t'),
-            'v' => Some('\u{b}'),
-            '\\' | '?' | '"' | '\'' | '`' => Some(escape),
-            'x' | 'X' => number(None, 2, 16),
-            'u' => number(None, 4, 16),
-            'U' => number(None, 8, 16),
-            '0'..='3' => number(Some(escape), 2, 8),
-            _ => None,
-        };
-        out.push(letter.ok_or_else(|| (at, format!("`\\{escape}` is no escape")))?);
-    }
-    Ok(out)
 }

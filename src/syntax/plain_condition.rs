@@ -8,7 +8,7 @@ use std::sync::Arc;
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
 
-use super::expression::{ExpressionGrammar, Rule, check_nesting, unescape};
+use super::expression_grammar::{ExpressionGrammar, Rule, check_nesting, unescape};
 use crate::diag::{DocumentNode, FieldMap, NodeValue, Sources, Span, TableField, source};
 
 /// The condition of an expression as a table. A part that no test says is `{ "=" = "…" }`; with `whole`, there is no table then.
@@ -82,9 +82,7 @@ impl TableWriter<'_> {
         }
         match parts {
             [operand] => self.truth(operand.clone()),
-            [left, comparison, right] => {
-                self.comparison(left, comparison.as_rule(), right).or_else(|| self.other_row(parts))
-            }
+            [left, comparison, right] => self.comparison(left, comparison.as_rule(), right).or_else(|| self.other_row(parts)),
             _ => self.other_row(parts),
         }
     }
@@ -190,7 +188,9 @@ fn read_unary<'p>(pair: &Pair<'p, Rule>) -> Option<Operand<'p>> {
     let operand = inner.pop()?;
     match (read_operand(operand), inner.as_slice()) {
         (operand, []) => Some(operand),
-        (Operand::Literal(NodeValue::Int(n)), [sign]) if sign.as_rule() == Rule::neg => Some(Operand::Literal(NodeValue::Int(n.checked_neg()?))),
+        (Operand::Literal(NodeValue::Int(n)), [sign]) if sign.as_rule() == Rule::neg => {
+            Some(Operand::Literal(NodeValue::Int(n.checked_neg()?)))
+        }
         (Operand::Literal(NodeValue::Float(n)), [sign]) if sign.as_rule() == Rule::neg => Some(Operand::Literal(NodeValue::Float(-n))),
         _ => None,
     }

@@ -90,7 +90,12 @@ impl EvictTerms {
             "sentence" => CutPoint::Sentence,
             _ => CutPoint::Letter,
         });
-        Self { account: account(cx, w), unit: ItemUnit::of(w.word("unit")), spare: w.condition(cx, "protect"), shorter, cut }
+        let unit = ItemUnit::of(w.word("unit"));
+        if let (ItemUnit::Bundle, Some(_), Some(field)) = (unit, cut, w.fields.get("cut")) {
+            let help = "a bundle is kept or switched off as a whole; write `unit = \"item\"`, or leave `cut` out";
+            cx.fail(Code::TermType, field.key, "`cut` does not go with `unit = \"bundle\"`", Some(help.into()));
+        }
+        Self { account: account(cx, w), unit, spare: w.condition(cx, "protect"), shorter, cut }
     }
 
     /// Afterwards no unread item is a candidate, or it is known whether they are all evicted or all kept.
@@ -216,17 +221,26 @@ impl EvictTerms {
             if total <= size {
                 return Ok(());
             }
-            for n in run.pass.select.run(SelectSequence::Items(&items.items), &env)? {
-                let Some(item) = items.items.get(n).filter(|item| item.enabled() && total > size) else { continue };
-                if self.spares(&ItemGroup { members: vec![n], bundled: false }, &items.items, &env)? {
+            let visited = run.pass.select.run(SelectSequence::Items(&items.items), &env)?;
+            for group in units(&items.items, &visited, self.unit) {
+                if total <= size {
+                    break;
+                }
+                if self.spares(&group, &items.items, &env)? {
                     continue;
                 }
-                let text = env.inner(CurrentItem::Item(item, n)).eval(shorter)?;
-                let (long, short) = (ledger::cost(&env, self.account, item)?, item_with_text(item, &text));
-                let cost = ledger::cost(&env, self.account, &short)?;
-                if !text.is_null() && cost < long {
-                    total -= long - cost;
-                    changed.push((n, short));
+                for n in group.members {
+                    let Some(item) = items.items.get(n).filter(|item| item.enabled()) else { continue };
+                    let text = env.inner(CurrentItem::Item(item, n)).eval(shorter)?;
+                    if text.as_str().is_none_or(str::is_empty) {
+                        continue;
+                    }
+                    let (long, short) = (ledger::cost(&env, self.account, item)?, item_with_text(item, &text));
+                    let cost = ledger::cost(&env, self.account, &short)?;
+                    if cost < long {
+                        total -= long - cost;
+                        changed.push((n, short));
+                    }
                 }
             }
         }
@@ -236,8 +250,9 @@ impl EvictTerms {
 
     /// The item with the longest beginning of its text that costs at most `room`; `None` if nothing is left of it.
     fn cut_item(&self, cut: CutPoint, item: &Item, room: f64, env: &Env<'_>) -> Result<Option<(Item, f64)>, EvalFault> {
-        let text = item.get(core::TEXT).map(Value::to_text).unwrap_or_default();
-        let ends = cut_points(&text, cut);
+        // parts of media cannot be cut
+        let Some(text) = item.str(core::TEXT).filter(|_| room > 0.0) else { return Ok(None) };
+        let ends = cut_points(text, cut);
         let cost_at = |end: usize| {
             let short = item_with_text(item, &Value::text(text.get(..end).unwrap_or_default()));
             ledger::cost(env, self.account, &short).map(|cost| (short, cost))
@@ -313,8 +328,8 @@ fn cut_points(text: &str, cut: CutPoint) -> Vec<usize> {
         CutPoint::Word => !c.is_whitespace() && next(*end).is_none_or(char::is_whitespace),
         // the marks of Chinese and Japanese need no blank behind them
         CutPoint::Sentence => {
-            let sentence = text.get(..*end).unwrap_or_default().trim_end_matches(['"', '”', '*', ')']);
-            matches!(c, '。' | '！' | '？') || sentence.ends_with(['.', '!', '?', '…']) && next(*end).is_none_or(char::is_whitespace)
+            let ends_here = |sentence: &str| sentence.trim_end_matches(['"', '”', '*', ')']).ends_with(['.', '!', '?', '…']);
+            matches!(c, '。' | '！' | '？') || next(*end).is_none_or(char::is_whitespace) && ends_here(text.get(..*end).unwrap_or_default())
         }
     };
     ends.filter(is_end).map(|(end, _)| end).collect()

@@ -1,8 +1,9 @@
 //! `order`: sorts the selected items among their own positions; all other items stay where they are.
 
 use super::pass::{CompiledPass, EACH, HistoryDemand, PassRun, ProgramInterrupt, Verb, VerbInfo};
-use crate::diag::Code;
+use crate::diag::{Code, FieldMap, Span};
 use crate::model::Item;
+use crate::syntax::CompileContext;
 use crate::terms::BuildState;
 use crate::terms::select::in_list_order;
 
@@ -14,13 +15,18 @@ pub const INFO: VerbInfo = VerbInfo {
     cost: "n log n of the selected",
     did: "placed",
     parse: |cx, written| {
-        if !["by", "draw", "end"].iter().any(|key| written.fields.contains_key(*key)) {
-            let help = "add `by = [\"field\"]`, or `draw = \"shuffle\"`";
-            cx.fail(Code::TermMissing, written.span, "`order` says no order, so every item stays where it is", Some(help.into()));
-        }
+        check_order(cx, written.fields, written.span);
         Some(Box::new(OrderVerb))
     },
 };
+
+/// Reports a pass that says no order.
+pub(super) fn check_order(cx: &mut CompileContext<'_>, fields: &FieldMap, span: Span) {
+    if !["by", "draw", "end"].iter().any(|key| fields.contains_key(*key)) {
+        let help = "add `by = [\"field\"]`, or `draw = \"shuffle\"`";
+        cx.fail(Code::TermMissing, span, "`order` says no order, so every item stays where it is", Some(help.into()));
+    }
+}
 
 /// The verb, which has no terms of its own.
 pub struct OrderVerb;

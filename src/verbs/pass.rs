@@ -291,7 +291,7 @@ pub(super) const CODE_OF_REASON: TermType = TermType::Json(r#"{ "x-free": "text"
 /// The term of the verbs that can change elements.
 pub(super) const EACH: Term = Term::text(
     "each",
-    "a field that is a list: its elements are changed instead of the items. Then `where`, `by` and `end` are about the elements, whose \
+    "a field that is a list: its elements are changed instead of the items. Then `where` (for `order`: `by`, `end`, `draw`) is about the elements, whose \
      fields have bare names; `item.role` is a field of the item. All items that have the field are changed",
 );
 

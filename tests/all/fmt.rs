@@ -189,7 +189,7 @@ fn shipped_rules_are_the_same_in_both_versions() {
 /// Each renamed word, and what only one of the versions has.
 #[test]
 fn words_are_renamed_where_they_are_words() {
-    let old = r#"kind = "pipeline"
+    let old = r#"kind = "overlay"
 version = 1
 about = "= not an expression"
 
@@ -207,10 +207,15 @@ failing = "spare"
 name = "p/r"
 exempt = { "=" = "= a == b" }
 at = { index = 0, lost = { after = true, lost = "drop" } }
+where = { over = true, since = 3, any = [{ per = 1 }, { of = "blocks", per = "@a" }] }
 [pass.set]
 per = { of = "blocks", per = "@a", from = "last", after = [], get = { over = ["= x", { lookup = "a", in = {}, by = "from" }] } }
+
+[[tool]]
+name = "t"
+parameters = { type = "object", properties = { over = {}, of = {}, from = {} } }
 "#;
-    let new = r#"kind = "pipeline"
+    let new = r#"kind = "overlay"
 version = 2
 about = "= not an expression"
 
@@ -228,8 +233,13 @@ on_error = "skip"
 name = "p/r"
 protect = "= a == b"
 at = { index = 0, on_lost = { after = true, on_lost = "skip" } }
+where = { over = true, since = 3, any = [{ per = 1 }, { of = "blocks", group_by = "@a" }] }
 [pass.set]
 per = { of = "blocks", group_by = "@a", end = "last", append_to = [], get = { merge = ["== x", { lookup = "a", in = {}, key = "from" }] } }
+
+[[tool]]
+name = "t"
+parameters = { type = "object", properties = { over = {}, of = {}, from = {} } }
 "#;
     let to = |text, version| convert(Default::default(), text, version).unwrap();
     assert_eq!(to(old, 2), new);

@@ -1,6 +1,6 @@
 //! Rule files from the words of one version to those of the other.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
@@ -20,7 +20,9 @@ pub fn convert(source: SourceId, text: &str, version: i64) -> Result<String, For
     let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
     // cases have had a version more
     let own = version + i64::from(kind == "case");
-    let Some(before) = newest_words(text).filter(|_| !matches!(kind, "pack" | "template")) else { return Ok(text.to_owned()) };
+    if !table.contains_key("kind") || matches!(kind, "pack" | "template") {
+        return Ok(text.to_owned());
+    }
     let direction = if version == 1 { WordDirection::ToOld } else { WordDirection::ToNew };
     let other = own - 1 + 2 * i64::from(version == 1);
     match table.get("version").and_then(Value::as_integer) {
@@ -33,14 +35,14 @@ pub fn convert(source: SourceId, text: &str, version: i64) -> Result<String, For
             return Err(FormatRefusal::Loss(Box::new(complaint.at(Span::new(source, 0, 0)).help(help))));
         }
     }
+    let before = newest_words(text).ok_or_else(|| loss(source, "it is no rule file; `tapster check` says why"))?;
     // the name of the schema for editors
     let schema = |version: i64| format!("{kind}.v{version}.json");
-    let renamed: String = text
-        .split_inclusive('\n')
-        .map(|line| if line.starts_with("#:schema") { line.replace(&schema(other), &schema(own)) } else { line.to_owned() })
-        .collect();
+    let comments = text.split_inclusive('\n').take_while(|line| line.starts_with('#') || line.trim().is_empty()).map(str::len).sum();
+    let (comments, rest) = text.split_at(comments);
+    let renamed = format!("{}{rest}", comments.replace(&schema(other), &schema(own)));
     let mut tree = read(&renamed).ok_or_else(|| loss(source, "it cannot be read in parts"))?;
-    let mut converter = Converter { direction, rows: HashMap::new(), own };
+    let mut converter = Converter { direction, rows: BTreeMap::new(), own };
     converter.tree(&mut tree, &table).ok_or_else(|| loss(source, "its parts cannot be found again"))?;
     let out = write::write(&tree, 100_000, newline_of(text));
     if newest_words(&out).as_ref() != Some(&before) {
@@ -52,7 +54,7 @@ pub fn convert(source: SourceId, text: &str, version: i64) -> Result<String, For
 struct Converter {
     direction: WordDirection,
     /// How many rows of each list of tables have begun, by its path.
-    rows: HashMap<String, usize>,
+    rows: BTreeMap<String, usize>,
     own: i64,
 }
 
@@ -72,6 +74,11 @@ impl ConvertedTable<'_> {
 /// What the keys of a value mean that stands under a key, or is an element of a list (`""`).
 fn place_of(place: WordPlace, key: &str, value: &Value) -> WordPlace {
     place.below(key, &|sought| value.as_table().is_some_and(|table| table.contains_key(sought)))
+}
+
+/// Whether the elements of a list mean what their keys say.
+fn is_classified_by_keys(place: WordPlace) -> bool {
+    matches!(place, WordPlace::Value | WordPlace::Condition)
 }
 
 /// A key without its quotes.
@@ -96,7 +103,11 @@ impl Converter {
                     path.push('\n');
                     if n == last && header.is_row {
                         *self.rows.entry(path.clone()).or_default() += 1;
-                        self.rows.retain(|known, _| known == &path || !known.starts_with(&path));
+                        let inner = self.rows.range(format!("{path}\u{0}")..).map(|(known, _)| known.clone());
+                        let inner: Vec<String> = inner.take_while(|known| known.starts_with(&path)).collect();
+                        for known in inner {
+                            self.rows.remove(&known);
+                        }
                     }
                     let value = inside.table.get(&name)?;
                     let mut place = place_of(inside.place, &name, value);
@@ -106,7 +117,7 @@ impl Converter {
                     let value = match value {
                         Value::Array(rows) => {
                             let row = rows.get(self.rows.get(&path)?.checked_sub(1)?)?;
-                            if place == WordPlace::Value {
+                            if is_classified_by_keys(place) {
                                 place = place_of(place, "", row);
                             }
                             row
@@ -167,7 +178,7 @@ impl Converter {
             }
             (TomlValue::Array(array), Value::Array(values)) => {
                 for (item, value) in array.items.iter_mut().zip(values) {
-                    let place = if place == WordPlace::Value { place_of(place, "", value) } else { place };
+                    let place = if is_classified_by_keys(place) { place_of(place, "", value) } else { place };
                     self.value(&mut item.value, value, place)?;
                 }
                 let (forced, broken) = (array.forced, array.broken);
@@ -178,7 +189,7 @@ impl Converter {
             (TomlValue::Scalar(scalar), Value::String(text)) if text.starts_with('=') => {
                 let new = match self.direction {
                     WordDirection::ToNew => TomlValue::Scalar(insert(scalar, "=")),
-                    WordDirection::ToOld if text.starts_with("==") => TomlValue::Scalar(without_first(scalar)?),
+                    WordDirection::ToOld if text.starts_with("==") => TomlValue::Scalar(without_first(scalar, text)),
                     WordDirection::ToOld => {
                         let value = TomlValue::Scalar(TomlScalar::new(scalar.text.clone(), scalar.kind));
                         TomlValue::Table(InlineTable::new(
@@ -216,10 +227,14 @@ fn insert<'s>(scalar: &TomlScalar<'s>, before: &str) -> TomlScalar<'s> {
     TomlScalar::new(text, scalar.kind)
 }
 
-/// `None` if the first letter is written as an escape.
-fn without_first<'s>(scalar: &TomlScalar<'s>) -> Option<TomlScalar<'s>> {
+/// The text without its first letter, which may be written as an escape.
+fn without_first<'s>(scalar: &TomlScalar<'s>, text: &str) -> TomlScalar<'s> {
     let at = opening(scalar);
-    let mut text = scalar.text.clone().into_owned();
-    text.get(at..)?.starts_with('=').then(|| text.remove(at))?;
-    Some(TomlScalar::new(text, scalar.kind))
+    let mut written = scalar.text.clone().into_owned();
+    if written.get(at..).is_some_and(|rest| rest.starts_with('=')) {
+        written.remove(at);
+        return TomlScalar::new(written, scalar.kind);
+    }
+    let shorter = text.chars().skip(1).collect::<String>();
+    TomlScalar::new(serde_json::Value::from(shorter).to_string(), ScalarKind::Basic)
 }

@@ -263,7 +263,7 @@ fn every_rule_on_a_page_is_read_by_something() {
 fn over(page: &str, marker: &str, body: &str) -> Option<String> {
     let pack = marker.trim_start_matches("over: ");
     let folder = PageFolder::new(&format!("over-{}-{}", page.replace('/', "-"), body.len()));
-    std::fs::write(folder.0.join("overlay.toml"), format!("kind = \"overlay\"\nversion = 1\n\n{body}")).unwrap();
+    std::fs::write(folder.0.join("overlay.toml"), format!("kind = \"overlay\"\nversion = 2\n\n{body}")).unwrap();
     let pack = if pack.contains('/') { root().join(pack).display().to_string() } else { pack.to_owned() };
     let said = printed(&format!("check overlay.toml --pack '{pack}'"), &folder.0, None);
     (said.trim() != "0 errors, 0 warnings")

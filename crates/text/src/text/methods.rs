@@ -332,7 +332,7 @@ fn slice_value(args: &[Value]) -> MethodResult {
             let distance = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
             Ok(if *n < 0 { length.saturating_sub(distance) } else { distance.min(length) })
         }
-        Some(other) => fail(format!("a position is a whole number, not {}", kind(other))),
+        Some(other) => fail(format!("a position is a whole number, not `{}`", short::word(&other.shown()))),
     };
     if let Value::List(list) = at(args, 0) {
         let (from, to) = (place(args.get(1), list.len(), 0)?, place(args.get(2), list.len(), list.len())?);

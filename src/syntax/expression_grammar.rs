@@ -1,0 +1,96 @@
+//! The grammar of expressions, and what it leaves to be done by hand: bounds, and escapes in texts.
+
+use std::sync::LazyLock;
+
+use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
+
+use crate::diag::limits;
+use crate::text::{TextError, TextLimits};
+
+#[derive(pest_derive::Parser)]
+#[grammar = "grammar/expression.pest"]
+pub(super) struct ExpressionGrammar;
+
+/// The precedence of the operators, weakest first.
+pub(super) static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
+    let left = |rule| Precedence::infix(rule, Assoc::Left);
+    PrattParser::new()
+        .op(left(Rule::or))
+        .op(left(Rule::and))
+        .op(left(Rule::le) | left(Rule::ge) | left(Rule::eq) | left(Rule::ne) | left(Rule::lt) | left(Rule::gt) | left(Rule::within))
+        .op(left(Rule::add) | left(Rule::sub))
+        .op(left(Rule::mul) | left(Rule::div) | left(Rule::rem))
+});
+
+/// Refuses text that would nest too deeply for the parser, which recurses at brackets and at `?`.
+pub(super) fn check_nesting(text: &str) -> Result<(), TextError> {
+    TextError::refuse_long(text, TextLimits::CALC.length)?;
+    let (mut depth, mut choices) = (0_usize, 0_usize);
+    let mut at = 0;
+    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+        let rest = text.get(at..).unwrap_or_default();
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            '?' => choices += 1,
+            _ => {}
+        }
+        if depth > limits::EXPRESSION_NESTING || choices > 2 * limits::EXPRESSION_NESTING {
+            return Err(TextError::bound(text, at, "the expression is nested too deeply"));
+        }
+        let is_raw = text.get(..at).is_some_and(|before| before.ends_with(['r', 'R']));
+        at += match c {
+            '"' | '\'' => string_length(rest, c, is_raw),
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            _ => c.len_utf8(),
+        };
+    }
+    Ok(())
+}
+
+/// The bytes of the string with which a text begins.
+fn string_length(text: &str, quote: char, is_raw: bool) -> usize {
+    let triple = String::from(quote).repeat(3);
+    let end = if text.starts_with(&triple) { triple } else { quote.to_string() };
+    let mut at = end.len();
+    while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty() && !rest.starts_with(&end)) {
+        let escape = usize::from(rest.starts_with('\\') && !is_raw);
+        at += rest.chars().take(1 + escape).map(char::len_utf8).sum::<usize>();
+    }
+    at + end.len()
+}
+
+/// A text with its escapes replaced; or where one is wrong, and why.
+pub(super) fn unescape(text: &str) -> Result<String, (usize, String)> {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.char_indices();
+    while let Some((at, c)) = letters.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        let Some((_, escape)) = letters.next() else { return Err((at, "the text ends in an escape".into())) };
+        let mut number = |first: Option<char>, more: usize, radix: u32| -> Option<char> {
+            let digits: String = first.into_iter().chain(letters.by_ref().take(more).map(|(_, c)| c)).collect();
+            let whole = digits.len() == more + usize::from(first.is_some()) && digits.chars().all(|c| c.is_digit(radix));
+            u32::from_str_radix(&digits, radix).ok().filter(|_| whole).and_then(char::from_u32)
+        };
+        let letter = match escape {
+            'a' => Some('\u{7}'),
+            'b' => Some('\u{8}'),
+            'f' => Some('\u{c}'),
+            'n' => Some('\n'),
+            'r' => Some('\r'),
+            't' => Some('\t'),
+            'v' => Some('\u{b}'),
+            '\\' | '?' | '"' | '\'' | '`' => Some(escape),
+            'x' | 'X' => number(None, 2, 16),
+            'u' => number(None, 4, 16),
+            'U' => number(None, 8, 16),
+            '0'..='3' => number(Some(escape), 2, 8),
+            _ => None,
+        };
+        out.push(letter.ok_or_else(|| (at, format!("`\\{escape}` is no escape")))?);
+    }
+    Ok(out)
+}
