@@ -16,8 +16,9 @@ use super::extends::LayerDocs;
 use super::read::RuleDocument;
 use super::rows;
 use super::rows::{IncomingRow, RowMove};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Span, TableField, limits};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Sources, Span, TableField, limits};
 use crate::model::pack::{OverlayDecision, PackRow, PackRows, ShadowedValue};
+use crate::program::{PathMode, condition_table};
 use crate::template;
 use checks::{changed_verb, stale};
 
@@ -205,6 +206,9 @@ impl<'a> LayerMerger<'a> {
         }
         if let Some(edit) = new.edit.as_ref().and_then(|f| f.node.as_table()) {
             let mut complaints = Vec::new();
+            for (term, _) in rows::edited_terms(edit) {
+                write_as_tests(&new.table, &term, &mut row.fields);
+            }
             rows::apply_edits(&mut row.fields, edit, &mut self.merged.shadowed, &mut |complaint| complaints.push(complaint));
             let rule = self.rule(&new.table, &new.name);
             complaints.into_iter().for_each(|complaint| self.complain(complaint.rule(rule.clone())));
@@ -473,6 +477,21 @@ fn condition_change(table: &str, term: &str, node: &DocumentNode) -> Option<(&'s
     let is_condition = CONDITIONS.contains(&term) || (table, term) == ("fact", "is");
     let (key, _) = node.as_table().filter(|table| is_condition && table.len() == 1)?.first()?;
     [("all", "and"), ("any", "or")].into_iter().find(|(_, word)| *word == &**key)
+}
+
+/// Writes a condition that is an expression as tests, whose lists an edit can change.
+fn write_as_tests(table: &str, term: &str, fields: &mut FieldMap) {
+    let mode = match (table, term) {
+        ("fact", "is") if !fields.contains_key("over") => PathMode::Scene,
+        (_, "when") => PathMode::Scene,
+        (_, "that") if !fields.contains_key("where") => PathMode::Scene,
+        _ => PathMode::Item,
+    };
+    let Some(field) = fields.get_mut(term).filter(|_| CONDITIONS.contains(&term) || (table, term) == ("fact", "is")) else { return };
+    let expression = field.node.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("="));
+    if let Some(tests) = expression.and_then(|expression| condition_table(&Sources::default(), &expression.node, mode, true)) {
+        field.node = tests;
+    }
 }
 
 /// The condition itself, where a change of one changes nothing.

@@ -79,7 +79,7 @@ impl CompileContext<'_> {
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
         }
         if let (Some(field), 1) = (table.get("="), table.len()) {
-            if let Some(tests) = condition_table(&self.pack.sources, &field.node, true) {
+            if let Some(tests) = condition_table(&self.pack.sources, &field.node, mode, true) {
                 return self.cond(&tests, mode);
             }
             // true or false, and nothing that only counts as one of them

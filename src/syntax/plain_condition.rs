@@ -8,19 +8,25 @@ use std::sync::Arc;
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
 
+use super::conditions::PathMode;
 use super::expression_grammar::{ExpressionGrammar, Rule, check_nesting, unescape};
 use crate::diag::{DocumentNode, FieldMap, NodeValue, Sources, Span, TableField, source};
+use crate::text::pattern::Pattern;
 
-/// The condition of an expression as a table. A part that no test says is `{ "=" = "…" }`; with `whole`, there is no table then.
+/// The condition of an expression as a table, in which bare names mean what they do in `mode`. A part that no test says is
+/// `{ "=" = "…" }`; with `whole`, there is no table then.
 #[must_use]
-pub fn condition_table(sources: &Sources, node: &DocumentNode, whole: bool) -> Option<DocumentNode> {
+pub fn condition_table(sources: &Sources, node: &DocumentNode, mode: PathMode, whole: bool) -> Option<DocumentNode> {
     let text = node.as_text()?;
     let start = usize::from(text.starts_with('='));
     let text = text.get(start..)?;
     check_nesting(text).ok()?;
     let expression = ExpressionGrammar::parse(Rule::expression, text).ok()?.next()?.into_inner().next()?;
-    TableWriter { sources, node, start, whole }.conditional(expression)
+    TableWriter { sources, node, start, mode, whole }.conditional(expression)
 }
+
+/// Keys of conditions that are no paths.
+const COMBINING: [&str; 8] = ["all", "any", "not", "fact", "of", "script", "host", "rhai"];
 
 struct TableWriter<'t> {
     sources: &'t Sources,
@@ -28,6 +34,7 @@ struct TableWriter<'t> {
     node: &'t DocumentNode,
     /// Where the expression begins in it.
     start: usize,
+    mode: PathMode,
     whole: bool,
 }
 
@@ -48,6 +55,16 @@ impl TableWriter<'_> {
         DocumentNode { span, data: NodeValue::Table(FieldMap::from_iter([(Arc::from(key), field)])) }
     }
 
+    /// The test of a path or a field.
+    fn test(&self, span: Span, key: &str, test: NodeValue) -> DocumentNode {
+        let bare = match self.mode {
+            PathMode::Item => key.strip_prefix('@'),
+            PathMode::Scene => key.strip_prefix('$'),
+        };
+        let bare = bare.filter(|name| !COMBINING.contains(name));
+        Self::table(span, bare.unwrap_or(key), test)
+    }
+
     /// A part that is no test.
     fn other(&self, pair: &Pair<'_, Rule>) -> Option<DocumentNode> {
         (!self.whole).then(|| Self::table(self.span(pair), "=", NodeValue::Text(pair.as_str().trim().into())))
@@ -64,21 +81,18 @@ impl TableWriter<'_> {
     fn chain(&self, chain: Pair<'_, Rule>) -> Option<DocumentNode> {
         let parts: Vec<Pair<'_, Rule>> = chain.clone().into_inner().collect();
         // a comparison stands between two operands, and joins stand between comparisons
-        for (rule, key) in [(Rule::or, "any"), (Rule::and, "all")] {
-            if parts.iter().any(|part| part.as_rule() == rule) {
-                let sides = parts.split(|part| part.as_rule() == rule);
-                let list = sides.map(|side| self.side(side)).collect::<Option<Vec<_>>>()?;
-                return Some(Self::table(self.span(&chain), key, NodeValue::List(list)));
-            }
+        if parts.iter().any(|part| part.as_rule() == Rule::or) {
+            let list = parts.split(|part| part.as_rule() == Rule::or).map(|side| self.side(side)).collect::<Option<Vec<_>>>()?;
+            return Some(Self::table(self.span(&chain), "any", NodeValue::List(list)));
         }
         self.side(&parts)
     }
 
-    /// A row of operands without `||`, or without `&&` too.
+    /// A row of operands without `||`.
     fn side(&self, parts: &[Pair<'_, Rule>]) -> Option<DocumentNode> {
         if parts.iter().any(|part| part.as_rule() == Rule::and) {
             let list = parts.split(|part| part.as_rule() == Rule::and).map(|side| self.side(side)).collect::<Option<Vec<_>>>()?;
-            return Some(Self::table(self.span(parts.first()?), "all", NodeValue::List(list)));
+            return Some(join_tests(self.span(parts.first()?), list));
         }
         match parts {
             [operand] => self.truth(operand.clone()),
@@ -102,10 +116,11 @@ impl TableWriter<'_> {
             if sign.as_rule() != Rule::not || !inner.is_empty() {
                 return self.other(&pair);
             }
-            return match self.positive(&operand)? {
-                DocumentNode { data: NodeValue::Table(table), .. } if table.contains_key("=") => self.other(&pair),
-                negated => Some(Self::table(self.span(&pair), "not", negated.data)),
-            };
+            let mut positive = self.positive(&operand)?;
+            if positive.get("=").is_some() {
+                return self.other(&pair);
+            }
+            return Some(if is_negated(&mut positive) { positive } else { Self::table(self.span(&pair), "not", positive.data) });
         }
         self.positive(&operand)
     }
@@ -113,7 +128,7 @@ impl TableWriter<'_> {
     fn positive(&self, operand: &Pair<'_, Rule>) -> Option<DocumentNode> {
         let span = self.span(operand);
         match read_operand(operand.clone()) {
-            Operand::Key(key) => Some(Self::table(span, &key, NodeValue::Bool(true))),
+            Operand::Key(key) => Some(self.test(span, &key, NodeValue::Bool(true))),
             Operand::Literal(NodeValue::Bool(truth)) => Some(DocumentNode { span, data: NodeValue::Bool(truth) }),
             Operand::Literal(_) => self.other(operand),
             Operand::Other(operand) => {
@@ -147,11 +162,12 @@ impl TableWriter<'_> {
         }
         let (test, value) = match (name.as_str(), only_literal(&arguments)) {
             ("isEmpty", None) if arguments.into_inner().next().is_none() => ("nonempty", NodeValue::Bool(false)),
+            ("matches", Some(pattern)) if value_text(&pattern).is_some_and(|text| Pattern::split(text).is_some()) => ("matches", pattern),
             ("startsWith", Some(start @ NodeValue::Text(_))) if is_plain_text(&start) => ("starts", start),
             _ => return None,
         };
         let span = self.span(operand);
-        Some(Self::table(span, &key, Self::table(span, test, value).data))
+        Some(self.test(span, &key, Self::table(span, test, value).data))
     }
 
     fn comparison(&self, left: &Pair<'_, Rule>, comparison: Rule, right: &Pair<'_, Rule>) -> Option<DocumentNode> {
@@ -170,8 +186,48 @@ impl TableWriter<'_> {
             (Rule::within, Operand::Other(operand)) => NodeValue::List(literal_list(&operand, self.span(left))?),
             _ => return None,
         };
-        Some(Self::table(span, &key, test))
+        Some(self.test(span, &key, test))
     }
+}
+
+/// All of these must hold: one table, if they have different keys.
+fn join_tests(span: Span, list: Vec<DocumentNode>) -> DocumentNode {
+    let mut joined = FieldMap::default();
+    for tests in &list {
+        for (key, field) in tests.as_table().into_iter().flatten() {
+            joined.insert(key.clone(), field.clone());
+        }
+    }
+    let parts = list.iter().map(|tests| tests.as_table().map_or(usize::MAX, FieldMap::len)).fold(0, usize::saturating_add);
+    if joined.len() == parts && !joined.contains_key("=") {
+        return DocumentNode { span, data: NodeValue::Table(joined) };
+    }
+    TableWriter::table(span, "all", NodeValue::List(list))
+}
+
+/// Turns a test into its opposite, if a table has a word for it.
+fn is_negated(tests: &mut DocumentNode) -> bool {
+    let NodeValue::Table(table) = &mut tests.data else { return false };
+    let (1, Some((key, test))) = (table.len(), table.first_mut()) else { return false };
+    if COMBINING.contains(&&**key) {
+        return false;
+    }
+    match &mut test.node.data {
+        NodeValue::Bool(truth) => *truth = !*truth,
+        list @ NodeValue::List(_) => {
+            let several = std::mem::replace(list, NodeValue::Null);
+            let field = TableField { key: test.key, node: DocumentNode { span: test.key, data: several } };
+            *list = NodeValue::Table(FieldMap::from_iter([("ne".into(), field)]));
+        }
+        NodeValue::Table(words) => match words.first_mut() {
+            Some((word, TableField { node: DocumentNode { data: NodeValue::Bool(truth), .. }, .. })) if &**word == "nonempty" => {
+                *truth = !*truth;
+            }
+            _ => return false,
+        },
+        _ => return false,
+    }
+    true
 }
 
 /// Whether a text means itself as the value of a table.

@@ -126,6 +126,10 @@ pub static METHODS: &[Method] = &[
     method("endsWith", 2..=2, "'hello'.endsWith('lo') == true", |args| test_texts(args, |text, part| text.ends_with(part))),
     method("matches", 2..=2, "'grey'.matches('gr(a|e)y') == true", |args| {
         let (text, pattern) = (text(at(args, 0))?, text(at(args, 1))?);
+        if pattern::Pattern::split(&pattern).is_some() {
+            let pattern = pattern::cached(&pattern).or_else(|error| fail(format!("the pattern cannot be used: {}", error.reason)))?;
+            return pattern.is_match(&text).map(Value::Bool).map_err(|bound| FunctionRefusal::bound(&bound, Value::Bool(false)));
+        }
         // by characters, unless it has escapes that this mode refuses
         let pattern = pattern::cached(&format!("/(?:{pattern})/u")).or_else(|_| pattern::cached(&format!("/(?:{pattern})/")));
         let pattern = pattern.or_else(|error| fail(format!("the pattern cannot be used: {}", error.reason)))?;
