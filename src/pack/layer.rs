@@ -18,7 +18,7 @@ use super::rows;
 use super::rows::{IncomingRow, RowMove};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Sources, Span, TableField, limits};
 use crate::model::pack::{OverlayDecision, PackRow, PackRows, ShadowedValue};
-use crate::program::{PathMode, condition_table};
+use crate::program::condition_table;
 use crate::template;
 use checks::{changed_verb, stale};
 
@@ -481,15 +481,15 @@ fn condition_change(table: &str, term: &str, node: &DocumentNode) -> Option<(&'s
 
 /// Writes a condition that is an expression as tests, whose lists an edit can change.
 fn write_as_tests(table: &str, term: &str, fields: &mut FieldMap) {
-    let mode = match (table, term) {
-        ("fact", "is") if !fields.contains_key("over") => PathMode::Scene,
-        (_, "when") => PathMode::Scene,
-        (_, "that") if !fields.contains_key("where") => PathMode::Scene,
-        _ => PathMode::Item,
+    let bare = match (table, term) {
+        ("fact", "is") if !fields.contains_key("over") => '$',
+        (_, "when") => '$',
+        (_, "that") if !fields.contains_key("where") => '$',
+        _ => '@',
     };
     let Some(field) = fields.get_mut(term).filter(|_| CONDITIONS.contains(&term) || (table, term) == ("fact", "is")) else { return };
     let expression = field.node.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("="));
-    if let Some(tests) = expression.and_then(|expression| condition_table(&Sources::default(), &expression.node, mode, true)) {
+    if let Some(tests) = expression.and_then(|expression| condition_table(&Sources::default(), &expression.node, bare, true)) {
         field.node = tests;
     }
 }

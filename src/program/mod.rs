@@ -17,7 +17,6 @@ use crate::model::term::RowTerms;
 use crate::terms::CompiledRules;
 use crate::verbs::CompiledPass;
 
-pub use crate::syntax::conditions::PathMode;
 pub use crate::syntax::plain_condition::condition_table;
 pub(crate) use crate::syntax::values::function_names;
 pub(crate) use crate::verbs::pass_schema;

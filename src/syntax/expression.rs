@@ -18,6 +18,24 @@ use crate::terms::expression::{Comprehension, ComprehensionKind, Operation};
 use crate::terms::{Cond, CondTest, Select};
 use crate::text::{TextError, functions, methods};
 
+/// Functions with variables, and those that the compiler knows itself.
+const FORMS: [&str; 14] = [
+    "all",
+    "exists",
+    "exists_one",
+    "filter",
+    "map",
+    "count",
+    "sortBy",
+    "transformList",
+    "transformMap",
+    "optMap",
+    "optFlatMap",
+    "orValue",
+    "fact",
+    "value",
+];
+
 /// The first words of functions that stand in a group.
 const GROUPS: &[&str] = &["cel", "math", "strings", "optional", "regex"];
 
@@ -276,7 +294,17 @@ impl ExpressionCompiler<'_, '_, '_> {
             Some(up) => (up, rest.next()),
             None => {
                 let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
-                self.cx.check_field(outer, first, span);
+                if self.cx.has_item() {
+                    self.cx.check_field(outer, first, span);
+                } else {
+                    let help = format!("a path of the scene is written `${first}`");
+                    self.cx.fail(
+                        Code::ReferenceBad,
+                        span,
+                        format!("`{first}` is no variable, and there is no item here"),
+                        Some(help.into()),
+                    );
+                }
                 (self.names.len() + usize::from(outer), Some(first.as_str().into()))
             }
         };
@@ -417,12 +445,21 @@ impl ExpressionCompiler<'_, '_, '_> {
     }
 
     fn call(&mut self, at: usize, name: &str, of: Option<CompiledPart>, arguments: &[Pair<'_, Rule>]) -> PartResult {
+        let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
+        let method = methods::find(name).filter(|method| method.is_named());
+        let function = functions::FUNCTIONS.iter().enumerate().find(|(_, function)| function.name == name);
+        if method.is_none() && function.is_none() {
+            let known = methods::METHODS.iter().filter(|method| method.is_named()).map(|method| method.name);
+            let known = known.chain(functions::FUNCTIONS.iter().map(|function| function.name)).chain(FORMS);
+            let help = self.cx.report.words.help(name, known);
+            self.cx.fail(Code::NameUnknown, span, format!("there is no function `{name}`"), help);
+            return self.operation(at, Vec::new(), |_| Operation::Fault(format!("there is no function `{name}`").into()));
+        }
         let mut parts: Vec<CompiledPart> = of.into_iter().collect();
         for argument in arguments {
             parts.push(self.conditional(argument.clone())?);
         }
-        let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
-        if let Some(method) = methods::find(name).filter(|method| method.is_named()) {
+        if let Some(method) = method {
             self.has_optional |= name.starts_with("optional.");
             if method.takes(parts.len()) {
                 return self.operation(at, parts, |args| Operation::Call(method, args));
@@ -431,13 +468,7 @@ impl ExpressionCompiler<'_, '_, '_> {
             self.cx.fail(Code::TermType, span, message.clone(), Some(format!("an example is `{}`", method.example).into()));
             return self.operation(at, Vec::new(), |_| Operation::Fault(message.into()));
         }
-        let Some((n, function)) = functions::FUNCTIONS.iter().enumerate().find(|(_, function)| function.name == name) else {
-            let known = methods::METHODS.iter().filter(|method| method.is_named()).map(|method| method.name);
-            let known = known.chain(functions::FUNCTIONS.iter().map(|function| function.name));
-            let help = self.cx.report.words.help(name, known);
-            self.cx.fail(Code::NameUnknown, span, format!("there is no function `{name}`"), help);
-            return self.operation(at, Vec::new(), |_| Operation::Fault(format!("there is no function `{name}`").into()));
-        };
+        let Some((n, function)) = function else { return Err(syntax_error(self.text, at)) };
         if parts.len() > function.args.len() || function.args.iter().skip(parts.len()).any(|(_, must)| *must) {
             let names: Vec<&str> = function.args.iter().map(|(name, _)| *name).collect();
             return Err(TextError::at(self.text, at, format!("`{name}` takes {}, not {} values", names.join(", "), parts.len())));

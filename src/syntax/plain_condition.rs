@@ -8,21 +8,20 @@ use std::sync::Arc;
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
 
-use super::conditions::PathMode;
 use super::expression_grammar::{ExpressionGrammar, Rule, check_nesting, unescape};
 use crate::diag::{DocumentNode, FieldMap, NodeValue, Sources, Span, TableField, source};
 use crate::text::pattern::Pattern;
 
-/// The condition of an expression as a table, in which bare names mean what they do in `mode`. A part that no test says is
-/// `{ "=" = "…" }`; with `whole`, there is no table then.
+/// The condition of an expression as a table, in which bare names are fields (`bare` is `@`) or paths (`$`). A part that no test says
+/// is `{ "=" = "…" }`; with `whole`, there is no table then.
 #[must_use]
-pub fn condition_table(sources: &Sources, node: &DocumentNode, mode: PathMode, whole: bool) -> Option<DocumentNode> {
+pub fn condition_table(sources: &Sources, node: &DocumentNode, bare: char, whole: bool) -> Option<DocumentNode> {
     let text = node.as_text()?;
     let start = usize::from(text.starts_with('='));
     let text = text.get(start..)?;
     check_nesting(text).ok()?;
     let expression = ExpressionGrammar::parse(Rule::expression, text).ok()?.next()?.into_inner().next()?;
-    TableWriter { sources, node, start, mode, whole }.conditional(expression)
+    TableWriter { sources, node, start, bare, whole }.conditional(expression)
 }
 
 /// Keys of conditions that are no paths.
@@ -34,7 +33,7 @@ struct TableWriter<'t> {
     node: &'t DocumentNode,
     /// Where the expression begins in it.
     start: usize,
-    mode: PathMode,
+    bare: char,
     whole: bool,
 }
 
@@ -57,11 +56,7 @@ impl TableWriter<'_> {
 
     /// The test of a path or a field.
     fn test(&self, span: Span, key: &str, test: NodeValue) -> DocumentNode {
-        let bare = match self.mode {
-            PathMode::Item => key.strip_prefix('@'),
-            PathMode::Scene => key.strip_prefix('$'),
-        };
-        let bare = bare.filter(|name| !COMBINING.contains(name));
+        let bare = key.strip_prefix(self.bare).filter(|name| !COMBINING.contains(name));
         Self::table(span, bare.unwrap_or(key), test)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::Expr;
 use crate::model::{Map, Value};
+use crate::text::functions::FunctionRefusal;
 use crate::text::methods::{self, Method, Optional};
 use crate::text::written::ToText as _;
 
@@ -140,7 +141,10 @@ impl Operation {
             Self::Presence(selection) => Ok(Value::Bool(is_present(selection, env)?)),
             Self::Call(method, args) => {
                 let args = args.iter().map(|arg| arg.eval(env)).collect::<Result<Vec<_>, _>>()?;
-                let value = (method.run)(&args).or_else(|refusal| env.st.pass_over(method.name, refusal))?;
+                let value = (method.run)(&args).or_else(|refusal| match refusal {
+                    FunctionRefusal::Failed(why) if method.is_named() => Err(EvalFault::failed(format!("`{}`: {why}", method.name))),
+                    refusal => env.st.pass_over(method.name, refusal),
+                })?;
                 // an element of a pack's table may be a cell that is evaluated when it is read
                 match Optional::state(&value) {
                     Some(Some(held)) => Ok(Optional::some(env.settle(held)?)),

@@ -1,6 +1,8 @@
 //! Expressions as text through the engine's door. The tests of CEL are suites of `tests/conformance`, those of rules with expressions
 //! in `tests/cases/terms/expressions.toml`.
 
+#![expect(clippy::expect_used, reason = "a test that panics has failed")]
+
 use tapster::machinery::build::evaluate;
 use tapster::machinery::text::methods::METHODS;
 use tapster::{Ruleset, Value};
@@ -23,6 +25,44 @@ fn every_prefix_has_an_answer() {
     let others = ["a.b.all(x, i, x > 0) ? {'k': [text, ?a.?c]} : r'''\\d''' // end", "-0x1F * (1.5e3 - .5) % 2 != 3 || !has(a.b)"];
     for text in METHODS.iter().map(|method| method.example).chain(others) {
         for (at, _) in text.char_indices() {
+            let prefix = text.split_at(at).0;
+            let error = run(&rules, prefix).err();
+            assert!(error.is_none_or(|error| !error.is_empty()), "{prefix}");
+        }
+    }
+}
+
+/// The texts of rule files that are expressions.
+fn shipped_expressions() -> Vec<String> {
+    fn collect(value: &toml::Value, out: &mut Vec<String>) {
+        match value {
+            toml::Value::String(text) if text.starts_with('=') && !text.starts_with("==") => out.push(text.clone()),
+            toml::Value::Array(list) => list.iter().for_each(|value| collect(value, out)),
+            toml::Value::Table(table) => table.values().for_each(|value| collect(value, out)),
+            _ => {}
+        }
+    }
+    let mut out = Vec::new();
+    let mut open: Vec<std::path::PathBuf> =
+        ["rules", "tests/replay-fresh"].map(|folder| std::path::Path::new(env!("CHECKOUT")).join(folder)).into();
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path()));
+        } else if path.extension().is_some_and(|ending| ending == "toml") {
+            let text = std::fs::read_to_string(&path).expect("a text");
+            collect(&toml::Value::Table(text.parse().expect("TOML")), &mut out);
+        }
+    }
+    out
+}
+
+#[test]
+fn every_prefix_of_a_shipped_expression_has_an_answer() {
+    let rules = Ruleset::open("base", &[]).expect("pack `base` compiles");
+    let expressions = shipped_expressions();
+    assert!(expressions.len() > 150, "{}", expressions.len());
+    for text in expressions {
+        for (at, _) in text.char_indices().skip(1) {
             let prefix = text.split_at(at).0;
             let error = run(&rules, prefix).err();
             assert!(error.is_none_or(|error| !error.is_empty()), "{prefix}");

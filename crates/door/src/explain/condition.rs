@@ -11,7 +11,7 @@ use crate::diag::{DocumentNode, FieldMap};
 use crate::layout::{head, place_of};
 use crate::model::{Item, Map, Pack, Plan, Scene, Value};
 use crate::pack::Ruleset;
-use crate::program::{PathMode, condition_table};
+use crate::program::condition_table;
 
 use crate::terms::select::pass_env;
 use crate::terms::{BuildState, CurrentItem, PassMemo};
@@ -157,13 +157,9 @@ impl<'a> ConditionProbe<'a> {
             return;
         };
         // an expression is shown as the tests that it is made of
+        let bare = if item.is_some() { '@' } else { '$' };
         if let (Some(expression), 1) = (table.get("="), table.len())
-            && let Some(tests) = condition_table(
-                &self.rules.pack().sources,
-                &expression.node,
-                if item.is_some() { PathMode::Item } else { PathMode::Scene },
-                false,
-            )
+            && let Some(tests) = condition_table(&self.rules.pack().sources, &expression.node, bare, false)
             && tests.get("=").is_none()
         {
             return self.take_apart(&tests, item, PartPosition { depth: depth + 1, ..under }, out);
