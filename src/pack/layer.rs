@@ -472,6 +472,10 @@ pub(super) fn merges(table: &str, key: &str) -> bool {
 /// The terms of rows that are conditions.
 pub(super) const CONDITIONS: [&str; 7] = ["where", "when", "that", "after_last", "while", "protect", "always"];
 
+/// Terms with which `require` tests items.
+const SELECTING: [&str; 11] =
+    ["where", "after_last", "while", "group_by", "by", "draw", "end", "skip", "take", "invert", "include_disabled"];
+
 /// How a patch changes the condition of the lower layer (`where.and = …`): the key of a condition that joins both, and the word.
 fn condition_change(table: &str, term: &str, node: &DocumentNode) -> Option<(&'static str, &'static str)> {
     let is_condition = CONDITIONS.contains(&term) || (table, term) == ("fact", "is");
@@ -483,13 +487,14 @@ fn condition_change(table: &str, term: &str, node: &DocumentNode) -> Option<(&'s
 fn write_as_tests(table: &str, term: &str, fields: &mut FieldMap) {
     let bare = match (table, term) {
         ("fact", "is") if !fields.contains_key("over") => '$',
+        ("map", "when") => '@',
         (_, "when") => '$',
-        (_, "that") if !fields.contains_key("where") => '$',
+        (_, "that") if !SELECTING.iter().any(|term| fields.contains_key(*term)) => '$',
         _ => '@',
     };
     let Some(field) = fields.get_mut(term).filter(|_| CONDITIONS.contains(&term) || (table, term) == ("fact", "is")) else { return };
     let expression = field.node.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("="));
-    if let Some(tests) = expression.and_then(|expression| condition_table(&Sources::default(), &expression.node, bare, true)) {
+    if let Some(tests) = expression.and_then(|expression| condition_table(&Sources::default(), &expression.node, Some(bare), true)) {
         field.node = tests;
     }
 }

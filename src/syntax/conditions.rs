@@ -25,16 +25,6 @@ pub enum PathMode {
     Item,
 }
 
-impl PathMode {
-    /// The mark that a bare name stands for.
-    fn bare_mark(self) -> char {
-        match self {
-            Self::Item => '@',
-            Self::Scene => '$',
-        }
-    }
-}
-
 /// The words of tests.
 pub const TESTS: &[&str] =
     &["ne", "gt", "ge", "lt", "le", "in", "contains", "meets", "starts", "matches", "exists", "nonempty", "given", "every", "between"];
@@ -89,7 +79,7 @@ impl CompileContext<'_> {
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
         }
         if let (Some(field), 1) = (table.get("="), table.len()) {
-            if let Some(tests) = condition_table(&self.pack.sources, &field.node, mode.bare_mark(), true) {
+            if let Some(tests) = condition_table(&self.pack.sources, &field.node, None, true) {
                 return self.cond(&tests, mode);
             }
             // true or false, and nothing that only counts as one of them

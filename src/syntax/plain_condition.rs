@@ -12,10 +12,10 @@ use super::expression_grammar::{ExpressionGrammar, Rule, check_nesting, unescape
 use crate::diag::{DocumentNode, FieldMap, NodeValue, Sources, Span, TableField, source};
 use crate::text::pattern::Pattern;
 
-/// The condition of an expression as a table, in which bare names are fields (`bare` is `@`) or paths (`$`). A part that no test says
-/// is `{ "=" = "…" }`; with `whole`, there is no table then.
+/// The condition of an expression as a table. A field or a path whose mark is `bare` has none, as authors write tables. A part that no
+/// test says is `{ "=" = "…" }`; with `whole`, there is no table then.
 #[must_use]
-pub fn condition_table(sources: &Sources, node: &DocumentNode, bare: char, whole: bool) -> Option<DocumentNode> {
+pub fn condition_table(sources: &Sources, node: &DocumentNode, bare: Option<char>, whole: bool) -> Option<DocumentNode> {
     let text = node.as_text()?;
     let start = usize::from(text.starts_with('='));
     let text = text.get(start..)?;
@@ -25,7 +25,7 @@ pub fn condition_table(sources: &Sources, node: &DocumentNode, bare: char, whole
 }
 
 /// Keys of conditions that are no paths.
-const COMBINING: [&str; 8] = ["all", "any", "not", "fact", "of", "script", "host", "rhai"];
+const COMBINING: [&str; 12] = ["all", "any", "not", "and", "or", "fact", "of", "script", "host", "rhai", "op", "path"];
 
 struct TableWriter<'t> {
     sources: &'t Sources,
@@ -33,7 +33,7 @@ struct TableWriter<'t> {
     node: &'t DocumentNode,
     /// Where the expression begins in it.
     start: usize,
-    bare: char,
+    bare: Option<char>,
     whole: bool,
 }
 
@@ -56,7 +56,7 @@ impl TableWriter<'_> {
 
     /// The test of a path or a field.
     fn test(&self, span: Span, key: &str, test: NodeValue) -> DocumentNode {
-        let bare = key.strip_prefix(self.bare).filter(|name| !COMBINING.contains(name));
+        let bare = self.bare.and_then(|mark| key.strip_prefix(mark)).filter(|name| !COMBINING.contains(name));
         Self::table(span, bare.unwrap_or(key), test)
     }
 
@@ -142,7 +142,7 @@ impl TableWriter<'_> {
     fn call(&self, call: &Pair<'_, Rule>) -> Option<DocumentNode> {
         let mut inner = call.clone().into_inner();
         let (name, arguments) = (inner.next()?, inner.next()?);
-        let fact = only_literal(&arguments).filter(|_| name.as_str() == "fact")?;
+        let fact = only_literal(&arguments).filter(|fact| name.as_str() == "fact" && value_text(fact).is_some())?;
         Some(Self::table(self.span(call), "fact", fact))
     }
 
@@ -157,7 +157,7 @@ impl TableWriter<'_> {
         }
         let (test, value) = match (name.as_str(), only_literal(&arguments)) {
             ("isEmpty", None) if arguments.into_inner().next().is_none() => ("nonempty", NodeValue::Bool(false)),
-            ("matches", Some(pattern)) if value_text(&pattern).is_some_and(|text| Pattern::split(text).is_some()) => ("matches", pattern),
+            ("matches", Some(pattern)) if value_text(&pattern).is_some_and(Pattern::is_written) => ("matches", pattern),
             ("startsWith", Some(start @ NodeValue::Text(_))) if is_plain_text(&start) => ("starts", start),
             _ => return None,
         };

@@ -12,7 +12,6 @@ use crate::layout::{head, place_of};
 use crate::model::{Item, Map, Pack, Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::condition_table;
-
 use crate::terms::select::pass_env;
 use crate::terms::{BuildState, CurrentItem, PassMemo};
 
@@ -157,9 +156,8 @@ impl<'a> ConditionProbe<'a> {
             return;
         };
         // an expression is shown as the tests that it is made of
-        let bare = if item.is_some() { '@' } else { '$' };
         if let (Some(expression), 1) = (table.get("="), table.len())
-            && let Some(tests) = condition_table(&self.rules.pack().sources, &expression.node, bare, false)
+            && let Some(tests) = condition_table(&self.rules.pack().sources, &expression.node, None, false)
             && tests.get("=").is_none()
         {
             return self.take_apart(&tests, item, PartPosition { depth: depth + 1, ..under }, out);
@@ -331,6 +329,10 @@ fn collect_paths(node: &Json, keys: TableKeys, depth: usize, out: &mut BTreeSet<
         Json::String(text) => out.extend(dollar_paths(text)),
         Json::Array(list) => list.iter().for_each(|node| collect_paths(node, keys, depth + 1, out)),
         Json::Object(map) => {
+            if let (1, Some(Json::String(text))) = (map.len(), map.get("=")) {
+                out.extend(expression_paths(text));
+                return;
+            }
             for (key, node) in map {
                 let is_path = match keys {
                     TableKeys::Plain => false,
@@ -350,6 +352,18 @@ fn collect_paths(node: &Json, keys: TableKeys, depth: usize, out: &mut BTreeSet<
         }
         _ => {}
     }
+}
+
+/// The paths of the scene that an expression reads: a name before a bracket is a function.
+fn expression_paths(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let read = |rest: &str| {
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (path, behind) = rest.split_at(end);
+        let path = if behind.starts_with('(') { path.rsplit_once('.').map_or("", |(path, _)| path) } else { path };
+        path.trim_end_matches('.').to_owned()
+    };
+    text.split('$').skip(1).map(read).filter(|path| !path.is_empty()).collect()
 }
 
 fn dollar_paths(text: &str) -> impl Iterator<Item = String> + '_ {

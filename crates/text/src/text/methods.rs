@@ -126,7 +126,7 @@ pub static METHODS: &[Method] = &[
     method("endsWith", 2..=2, "'hello'.endsWith('lo') == true", |args| test_texts(args, |text, part| text.ends_with(part))),
     method("matches", 2..=2, "'grey'.matches('gr(a|e)y') == true", |args| {
         let (text, pattern) = (text(at(args, 0))?, text(at(args, 1))?);
-        if pattern::Pattern::split(&pattern).is_some() {
+        if pattern::Pattern::is_written(&pattern) {
             let pattern = pattern::cached(&pattern).or_else(|error| fail(format!("the pattern cannot be used: {}", error.reason)))?;
             return pattern.is_match(&text).map(Value::Bool).map_err(|bound| FunctionRefusal::bound(&bound, Value::Bool(false)));
         }
@@ -318,7 +318,7 @@ pub static METHODS: &[Method] = &[
 /// The second argument as the text of a pattern, `/…/flags`; one without slashes is found everywhere.
 fn pattern_text(args: &[Value]) -> Result<String, FunctionRefusal> {
     let pattern = text(at(args, 1))?;
-    Ok(if pattern::Pattern::split(&pattern).is_some() { pattern.to_string() } else { format!("/{pattern}/gu") })
+    Ok(if pattern::Pattern::is_written(&pattern) { pattern.to_string() } else { format!("/{pattern}/gu") })
 }
 
 /// Calls a function of values.

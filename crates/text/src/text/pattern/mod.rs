@@ -174,6 +174,12 @@ impl Pattern {
         looks_so.then_some((source, flags))
     }
 
+    /// Whether a text is written `/source/flags` with known flags alone.
+    #[must_use]
+    pub fn is_written(text: &str) -> bool {
+        Self::split(text).is_some_and(|(_, flags)| flags.chars().all(|flag| FLAGS.contains(flag)))
+    }
+
     /// Compiles a pattern from its source (as between the slashes) and its flags (of [`FLAGS`]).
     ///
     /// # Errors
