@@ -49,8 +49,9 @@ pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schem
         None => None,
     };
     if let Some(kind) = kind.filter(|kind| *kind != template::KIND) {
-        let newest = versioned(&mut root, kind, schemas, report);
-        if let Some(newest) = newest.filter(|_| !library::is_embedded(layer, file)) {
+        let is_embedded = library::is_embedded(layer, file);
+        let newest = versioned(&mut root, kind, schemas, is_embedded, report);
+        if let Some(newest) = newest.filter(|_| !is_embedded) {
             validate::check(&root, &format!("{kind}.v{newest}.json"), layer, NamingStyle::Rows, schemas, report);
         }
         without_idle(&mut root, kind, sources, report);
@@ -178,7 +179,7 @@ pub fn newest_words(text: &str) -> Option<serde_json::Value> {
     let mut report = Report::default();
     let mut root = toml::parse(SourceId::default(), text, &mut report)?;
     let kind = kind_of(root.as_table()?, root.span, &mut report)?;
-    versioned(&mut root, kind, Schemas::shipped(), &mut report)?;
+    versioned(&mut root, kind, Schemas::shipped(), false, &mut report)?;
     let mut json = root.to_json();
     trim_expressions(&mut json);
     Some(json)
@@ -199,7 +200,7 @@ fn trim_expressions(json: &mut serde_json::Value) {
 }
 
 /// Upgrades an older version and spells out short names. Returns the newest version, if the document is of it now.
-fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, report: &mut Report) -> Option<i64> {
+fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, is_embedded: bool, report: &mut Report) -> Option<i64> {
     let Some(newest) = schemas.newest(kind) else {
         report.push(
             Diagnostic::new(Code::SchemaVersion, format!("kind `{kind}` has no schema"))
@@ -210,7 +211,11 @@ fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, rep
     };
     let is_newest = root.get("version").is_some_and(|version| version.data == NodeValue::Int(newest));
     if kind != "pack" && is_newest {
-        words::read(root, report);
+        if is_embedded {
+            words::read_expressions(root, &words::LITERAL_KEYS);
+        } else {
+            words::read(root, report);
+        }
     }
     match version_of(root, kind, newest, report) {
         FormatVersion::Newest => {}

@@ -227,6 +227,39 @@ pub(super) fn read(root: &mut DocumentNode, report: &mut Report) {
     WordReader { is_new: true, report }.read(root, File);
 }
 
+/// Reads the expressions of a file that is embedded in the program, which has no words of version 1. `literal` are the keys of this
+/// level and those below that are left as they are.
+pub(super) fn read_expressions(node: &mut DocumentNode, literal: &[&[&str]]) {
+    match &mut node.data {
+        NodeValue::Text(text) if text.starts_with('=') => read_expression(node),
+        NodeValue::List(list) => list.iter_mut().for_each(|element| read_expressions(element, literal)),
+        NodeValue::Table(table) => {
+            let (own, below) = literal.split_first().map_or((&[] as &[&str], literal), |(own, below)| (*own, below));
+            for (key, field) in table.iter_mut().filter(|(key, _)| !own.contains(&&***key)) {
+                if &**key != "=" {
+                    read_expressions(&mut field.node, below);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Keys of a file, and of its rows, below which no expression stands.
+pub(super) const LITERAL_KEYS: [&[&str]; 2] =
+    [&["about", "allow", "case", "given", "name", "own_part"], &["about", "doc", "name", "title", "parameters", "payload"]];
+
+/// A text that begins with `=`: an expression, or with `==` a text.
+fn read_expression(node: &mut DocumentNode) {
+    let NodeValue::Text(text) = &mut node.data else { return };
+    if text.starts_with("==") {
+        *text = text.get(1..).unwrap_or_default().into();
+        return;
+    }
+    let text = DocumentNode { span: node.span, data: NodeValue::Text(text.clone()) };
+    node.data = NodeValue::Table([("=".into(), TableField { key: node.span, node: text })].into_iter().collect());
+}
+
 struct WordReader<'r> {
     /// The file is of version 2.
     is_new: bool,
@@ -243,11 +276,7 @@ impl WordReader<'_> {
                 self.report.push(complaint.help("`tapster fmt --to 2 FILE` writes the file as version 2; then take one `=` away"));
             }
             NodeValue::Text(_) if !self.is_new => {}
-            NodeValue::Text(text) if text.starts_with("==") => *text = text.get(1..).unwrap_or_default().into(),
-            NodeValue::Text(text) if text.starts_with('=') => {
-                let text = DocumentNode { span: node.span, data: NodeValue::Text(text.clone()) };
-                node.data = NodeValue::Table([("=".into(), TableField { key: node.span, node: text })].into_iter().collect());
-            }
+            NodeValue::Text(text) if text.starts_with('=') => read_expression(node),
             NodeValue::List(list) => {
                 for element in list {
                     let place = if matches!(place, Value | Condition) { below(place, "", element) } else { place };
