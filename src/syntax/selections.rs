@@ -129,9 +129,8 @@ impl CompileContext<'_> {
             NodeValue::Table(table) => {
                 if let Some(expression) = table.get("=") {
                     let value = self.expression(&expression.node);
-                    let descending = table.get("descending").is_some_and(|field| field.node.as_bool() == Some(true));
                     let field = FieldRef { up: 0, field: None, rest: Box::new([]) };
-                    return SortKey { field, how: KeyComparison::Value(value), descending };
+                    return SortKey { field, how: KeyComparison::Value(value), descending: false };
                 }
                 if names::is_script(table) || table.contains_key("descending") {
                     return self.key_script(table, node);

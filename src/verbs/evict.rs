@@ -34,9 +34,9 @@ pub const INFO: VerbInfo = VerbInfo {
             "a condition; an item that meets it is never switched off, and neither is a bundle that contains one",
         )
         .default("nothing"),
-        Term::defined(
+        Term::json(
             "shorter",
-            "value",
+            r#"{ "type": ["string", "object"] }"#,
             "a shorter text of an item, which it gets before anything is switched off; nothing for an item that has none",
         )
         .default("nothing"),
