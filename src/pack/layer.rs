@@ -18,7 +18,7 @@ use super::rows;
 use super::rows::{IncomingRow, RowMove};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Sources, Span, TableField, limits};
 use crate::model::pack::{OverlayDecision, PackRow, PackRows, ShadowedValue};
-use crate::program::condition_table;
+use crate::program::{SELECTION_TERMS, condition_table, condition_terms};
 use crate::template;
 use checks::{changed_verb, stale};
 
@@ -200,7 +200,7 @@ impl<'a> LayerMerger<'a> {
                 && let Some(below) = row.fields.get_mut(&key)
             {
                 below.node = join_conditions(joint, &below.node, &field.node);
-            } else if let Some(hidden) = row.fields.insert(key.clone(), without_change(&new.table, &key, field)) {
+            } else if let Some(hidden) = row.fields.insert(key.clone(), unwrap_change(&new.table, &key, field)) {
                 self.merged.shadowed.push(ShadowedValue { by, old: hidden.node.span, edited: false });
             }
         }
@@ -279,7 +279,7 @@ impl<'a> LayerMerger<'a> {
         self.conflicts(&new);
         self.check_edit(&new);
         self.suspect(&new);
-        let fields = new.fields.into_iter().map(|(key, field)| (key.clone(), without_change(&new.table, &key, field))).collect();
+        let fields = new.fields.into_iter().map(|(key, field)| (key.clone(), unwrap_change(&new.table, &key, field))).collect();
         let row = PackRow { name: new.name.clone(), fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
         self.merged.tables.entry(new.table).or_default().insert(new.name, row);
     }
@@ -469,18 +469,15 @@ pub(super) fn merges(table: &str, key: &str) -> bool {
     (table, key) == ("form", "keys")
 }
 
-/// The terms of rows that are conditions.
-pub(super) const CONDITIONS: [&str; 7] = ["where", "when", "that", "after_last", "while", "protect", "always"];
-
-/// Terms with which `require` tests items.
-const SELECTING: [&str; 11] =
-    ["where", "after_last", "while", "group_by", "by", "draw", "end", "skip", "take", "invert", "include_disabled"];
+/// Whether a term of the rows of a table is a condition.
+fn is_condition(table: &str, term: &str) -> bool {
+    (table, term) == ("fact", "is") || condition_terms().any(|known| known == term)
+}
 
 /// How a patch changes the condition of the lower layer (`where.and = …`): the key of a condition that joins both, and the word.
 fn condition_change(table: &str, term: &str, node: &DocumentNode) -> Option<(&'static str, &'static str)> {
-    let is_condition = CONDITIONS.contains(&term) || (table, term) == ("fact", "is");
-    let (key, _) = node.as_table().filter(|table| is_condition && table.len() == 1)?.first()?;
-    [("all", "and"), ("any", "or")].into_iter().find(|(_, word)| *word == &**key)
+    let (key, _) = node.as_table().filter(|table| table.len() == 1)?.first()?;
+    [("all", "and"), ("any", "or")].into_iter().find(|(_, word)| *word == &**key && is_condition(table, term))
 }
 
 /// Writes a condition that is an expression as tests, whose lists an edit can change.
@@ -489,10 +486,10 @@ fn write_as_tests(table: &str, term: &str, fields: &mut FieldMap) {
         ("fact", "is") if !fields.contains_key("over") => '$',
         ("map", "when") => '@',
         (_, "when") => '$',
-        (_, "that") if !SELECTING.iter().any(|term| fields.contains_key(*term)) => '$',
+        (_, "that") if !SELECTION_TERMS.iter().any(|term| fields.contains_key(term.name)) => '$',
         _ => '@',
     };
-    let Some(field) = fields.get_mut(term).filter(|_| CONDITIONS.contains(&term) || (table, term) == ("fact", "is")) else { return };
+    let Some(field) = fields.get_mut(term).filter(|_| is_condition(table, term)) else { return };
     let expression = field.node.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("="));
     if let Some(tests) = expression.and_then(|expression| condition_table(&Sources::default(), &expression.node, Some(bare), true)) {
         field.node = tests;
@@ -500,7 +497,7 @@ fn write_as_tests(table: &str, term: &str, fields: &mut FieldMap) {
 }
 
 /// The condition itself, where a change of one changes nothing.
-fn without_change(table: &str, term: &str, mut field: TableField) -> TableField {
+fn unwrap_change(table: &str, term: &str, mut field: TableField) -> TableField {
     if condition_change(table, term, &field.node).is_some()
         && let NodeValue::Table(change) = &mut field.node.data
         && let Some((_, inner)) = change.shift_remove_index(0)

@@ -211,11 +211,7 @@ fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, is_
     };
     let is_newest = root.get("version").is_some_and(|version| version.data == NodeValue::Int(newest));
     if kind != "pack" && is_newest {
-        if is_embedded {
-            words::read_expressions(root, &words::LITERAL_KEYS);
-        } else {
-            words::read(root, report);
-        }
+        words::read(root, is_embedded, report);
     }
     match version_of(root, kind, newest, report) {
         FormatVersion::Newest => {}

@@ -128,7 +128,7 @@ pub enum WordDirection {
 }
 
 impl RenamedWord {
-    fn pair(&self, direction: WordDirection) -> (&'static str, &'static str) {
+    fn names(&self, direction: WordDirection) -> (&'static str, &'static str) {
         match direction {
             WordDirection::ToNew => (self.old, self.new),
             WordDirection::ToOld => (self.new, self.old),
@@ -137,7 +137,7 @@ impl RenamedWord {
 
     /// What a word under the key is called.
     #[must_use]
-    pub fn value(&self, word: &str, direction: WordDirection) -> Option<&'static str> {
+    pub fn renamed_value(&self, word: &str, direction: WordDirection) -> Option<&'static str> {
         self.values.iter().find_map(|(old, new)| match direction {
             WordDirection::ToNew => (*old == word).then_some(*new),
             WordDirection::ToOld => (*new == word).then_some(*old),
@@ -171,8 +171,8 @@ impl WordPlace {
     ///
     /// `row` gives the text under another key of the table: two words of version 1 may have become one.
     #[must_use]
-    pub fn find<'r>(self, key: &str, direction: WordDirection, row: &dyn Fn(&str) -> Option<&'r str>) -> Option<&'static RenamedWord> {
-        let mut found = WORDS.iter().filter(|word| word.place == self && word.pair(direction).0 == key);
+    pub fn find_word<'r>(self, key: &str, direction: WordDirection, row: &dyn Fn(&str) -> Option<&'r str>) -> Option<&'static RenamedWord> {
+        let mut found = WORDS.iter().filter(|word| word.place == self && word.names(direction).0 == key);
         let first = found.next();
         // `spare` is the word of the verb `evict` only
         found.next().filter(|_| row("do") == Some("evict")).or(first)
@@ -180,7 +180,7 @@ impl WordPlace {
 
     /// What the keys of the table under a key mean. `has` says whether that table has a key.
     #[must_use]
-    pub fn below(self, key: &str, has: &dyn Fn(&str) -> bool) -> Self {
+    pub fn place_under(self, key: &str, has: &dyn Fn(&str) -> bool) -> Self {
         match (self, key) {
             (File, "about" | "allow" | "case" | "name" | "own_part" | "given") | (Literal, _) => Literal,
             (File, "pass") | (Pass, "edit") => Pass,
@@ -218,36 +218,14 @@ impl WordPlace {
 
 /// Renames all words of version 1, for a file of that version.
 pub(super) fn upgrade(root: &mut DocumentNode, report: &mut Report) {
-    WordReader { is_new: false, report }.read(root, File);
+    WordReader { is_new: false, has_old_words: true, report }.read(root, File);
 }
 
 /// Reads what only version 2 has: expressions become `{ "=" = "= …" }`, and a text that begins with `==` begins with `=`. Words of
-/// version 1 are reported and renamed.
-pub(super) fn read(root: &mut DocumentNode, report: &mut Report) {
-    WordReader { is_new: true, report }.read(root, File);
+/// version 1 are reported and renamed; files that are embedded in the program have none.
+pub(super) fn read(root: &mut DocumentNode, is_embedded: bool, report: &mut Report) {
+    WordReader { is_new: true, has_old_words: !is_embedded, report }.read(root, File);
 }
-
-/// Reads the expressions of a file that is embedded in the program, which has no words of version 1. `literal` are the keys of this
-/// level and those below that are left as they are.
-pub(super) fn read_expressions(node: &mut DocumentNode, literal: &[&[&str]]) {
-    match &mut node.data {
-        NodeValue::Text(text) if text.starts_with('=') => read_expression(node),
-        NodeValue::List(list) => list.iter_mut().for_each(|element| read_expressions(element, literal)),
-        NodeValue::Table(table) => {
-            let (own, below) = literal.split_first().map_or((&[] as &[&str], literal), |(own, below)| (*own, below));
-            for (key, field) in table.iter_mut().filter(|(key, _)| !own.contains(&&***key)) {
-                if &**key != "=" {
-                    read_expressions(&mut field.node, below);
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Keys of a file, and of its rows, below which no expression stands.
-pub(super) const LITERAL_KEYS: [&[&str]; 2] =
-    [&["about", "allow", "case", "given", "name", "own_part"], &["about", "doc", "name", "title", "parameters", "payload"]];
 
 /// A text that begins with `=`: an expression, or with `==` a text.
 fn read_expression(node: &mut DocumentNode) {
@@ -263,6 +241,8 @@ fn read_expression(node: &mut DocumentNode) {
 struct WordReader<'r> {
     /// The file is of version 2.
     is_new: bool,
+    /// It may have words of version 1.
+    has_old_words: bool,
     report: &'r mut Report,
 }
 
@@ -279,20 +259,21 @@ impl WordReader<'_> {
             NodeValue::Text(text) if text.starts_with('=') => read_expression(node),
             NodeValue::List(list) => {
                 for element in list {
-                    let place = if matches!(place, Value | Condition) { below(place, "", element) } else { place };
+                    let place = if matches!(place, Value | Condition) { place_of(place, "", element) } else { place };
                     self.read(element, place);
                 }
             }
             NodeValue::Table(table) => {
-                for key in table.keys().filter(|key| is_old(key)).cloned().collect::<Vec<_>>() {
-                    if let Some(word) = place.find(&key, WordDirection::ToNew, &|_| None).filter(|word| !table.contains_key(word.new)) {
+                for key in table.keys().filter(|key| self.has_old_words && is_old_word(key)).cloned().collect::<Vec<_>>() {
+                    if let Some(word) = place.find_word(&key, WordDirection::ToNew, &|_| None).filter(|word| !table.contains_key(word.new))
+                    {
                         self.rename(table, &key, word);
                     }
                 }
                 for (key, field) in table.iter_mut().filter(|(key, _)| key.as_ref() != "=") {
-                    let below = below(place, key, &field.node);
-                    if below != Literal {
-                        self.read(&mut field.node, below);
+                    let inside = place_of(place, key, &field.node);
+                    if inside != Literal {
+                        self.read(&mut field.node, inside);
                     }
                 }
             }
@@ -311,7 +292,9 @@ impl WordReader<'_> {
     fn rename(&mut self, table: &mut FieldMap, key: &str, word: &RenamedWord) {
         let Some((at, _, mut field)) = table.shift_remove_full(key) else { return };
         self.report_renamed(key, word.new, field.key, word.new);
-        if let Some((old, new)) = field.node.as_text().and_then(|old| Some((old.to_owned(), word.value(old, WordDirection::ToNew)?))) {
+        if let Some((old, new)) =
+            field.node.as_text().and_then(|old| Some((old.to_owned(), word.renamed_value(old, WordDirection::ToNew)?)))
+        {
             self.report_renamed(&old, new, field.node.span, &format!("\"{new}\""));
             field.node.data = NodeValue::Text(new.into());
         }
@@ -325,10 +308,10 @@ fn looks_like_expression(text: &str) -> bool {
 }
 
 /// What the keys of a value mean; the elements of a list are looked at one by one.
-fn below(place: WordPlace, key: &str, node: &DocumentNode) -> WordPlace {
-    place.below(key, &|sought| node.as_table().is_some_and(|table| table.contains_key(sought)))
+fn place_of(place: WordPlace, key: &str, node: &DocumentNode) -> WordPlace {
+    place.place_under(key, &|sought| node.as_table().is_some_and(|table| table.contains_key(sought)))
 }
 
-fn is_old(key: &str) -> bool {
+fn is_old_word(key: &str) -> bool {
     WORDS.iter().any(|word| word.old == key)
 }

@@ -18,7 +18,9 @@ use crate::terms::CompiledRules;
 use crate::verbs::CompiledPass;
 
 pub use crate::syntax::plain_condition::condition_table;
+pub use crate::syntax::selections::TERMS as SELECTION_TERMS;
 pub(crate) use crate::syntax::values::function_names;
+pub use crate::verbs::condition_terms;
 pub(crate) use crate::verbs::pass_schema;
 pub(crate) use compile::ENGINE_TABLES;
 pub use compile::{DetachedCondition, compile, compile_expression};

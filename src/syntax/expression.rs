@@ -10,7 +10,7 @@ use pest::error::InputLocation;
 use pest::iterators::{Pair, Pairs};
 
 use super::context::{CompileContext, ItemScope};
-use super::expression_grammar::{ExpressionGrammar, PRECEDENCE, Rule, check_nesting, unescape};
+use super::expression_grammar::{ExpressionGrammar, PRECEDENCE, Rule, check_nesting, read_number, read_string};
 use crate::diag::{Code, DocumentNode, NodeValue, limits, source};
 use crate::model::Value;
 use crate::terms::expr::{CalledFunction, Expr, ExprCall, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource};
@@ -370,25 +370,16 @@ impl ExpressionCompiler<'_, '_, '_> {
 
     fn number(&self, pair: &Pair<'_, Rule>) -> PartResult {
         let text = pair.as_str();
-        let value = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-            Some(digits) => i64::from_str_radix(digits, 16).ok().map(Value::Int),
-            None if text.contains(['.', 'e', 'E']) => text.parse().ok().map(Value::Num),
-            None => text.parse().ok().map(Value::Int),
-        };
-        match value {
+        match read_number(text) {
             Some(value) => Ok(CompiledPart::of(Expr::Const(value))),
             None => self.fault(pair, format!("the number `{text}` is too large")),
         }
     }
 
     fn string(&self, pair: &Pair<'_, Rule>) -> PartResult {
-        let inner = pair.clone().into_inner().next();
-        let (text, at) = inner.as_ref().map_or(("", 0), |inner| (inner.as_str(), inner.as_span().start()));
-        let is_raw = inner.is_some_and(|inner| matches!(inner.as_rule(), Rule::raw | Rule::raw_s | Rule::raw_3 | Rule::raw_3s));
-        let text = if is_raw { Ok(text.to_owned()) } else { unescape(text) };
-        match text {
+        match read_string(pair) {
             Ok(text) => Ok(CompiledPart::of(Expr::text(&text))),
-            Err((offset, message)) => Err(TextError::at(self.text, at + offset, message)),
+            Err((at, message)) => Err(TextError::at(self.text, at, message)),
         }
     }
 
@@ -567,19 +558,8 @@ fn query(kind: ComprehensionKind, list: usize, bodies: &[Expr], alone: bool) -> 
         (ComprehensionKind::Map, [test, give]) => (Some(holds(test)), Some(give.clone())),
         _ => return None,
     };
-    let query = ItemQuery {
-        of: QuerySource::List(list),
-        select: Select { filter, off: true, ..Select::default() },
-        get,
-        form: None,
-        steps: Box::default(),
-        after: None,
-        join: None,
-        trim: (false, false),
-        count: kind == ComprehensionKind::Count,
-        one: false,
-        alone,
-    };
+    let select = Select { filter, off: true, ..Select::default() };
+    let query = ItemQuery { get, count: kind == ComprehensionKind::Count, ..ItemQuery::of_items(QuerySource::List(list), select, alone) };
     Some(match kind {
         ComprehensionKind::Exists => Expr::Is(Box::new(Cond::Query(Box::new(query), CondTest::Nonempty(true)))),
         _ => Expr::Query(Box::new(query)),

@@ -2,9 +2,11 @@
 
 use std::sync::LazyLock;
 
+use pest::iterators::Pair;
 use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 
 use crate::diag::limits;
+use crate::model::Value;
 use crate::text::{TextError, TextLimits};
 
 #[derive(pest_derive::Parser)]
@@ -60,8 +62,26 @@ fn string_length(text: &str, quote: char, is_raw: bool) -> usize {
     at + end.len()
 }
 
+/// A number as it is written; `None` if it is too large.
+pub(super) fn read_number(text: &str) -> Option<Value> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => i64::from_str_radix(digits, 16).ok().map(Value::Int),
+        None if text.contains(['.', 'e', 'E']) => text.parse().ok().map(Value::Num),
+        None => text.parse().ok().map(Value::Int),
+    }
+}
+
+/// The text that a string means; or where an escape is wrong, and why.
+pub(super) fn read_string(pair: &Pair<'_, Rule>) -> Result<String, (usize, String)> {
+    let Some(inner) = pair.clone().into_inner().next() else { return Ok(String::new()) };
+    if matches!(inner.as_rule(), Rule::raw | Rule::raw_s | Rule::raw_3 | Rule::raw_3s) {
+        return Ok(inner.as_str().to_owned());
+    }
+    unescape(inner.as_str()).map_err(|(offset, message)| (inner.as_span().start() + offset, message))
+}
+
 /// A text with its escapes replaced; or where one is wrong, and why.
-pub(super) fn unescape(text: &str) -> Result<String, (usize, String)> {
+fn unescape(text: &str) -> Result<String, (usize, String)> {
     let mut out = String::with_capacity(text.len());
     let mut letters = text.char_indices();
     while let Some((at, c)) = letters.next() {

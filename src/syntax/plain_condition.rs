@@ -8,8 +8,9 @@ use std::sync::Arc;
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
 
-use super::expression_grammar::{ExpressionGrammar, Rule, check_nesting, unescape};
+use super::expression_grammar::{ExpressionGrammar, Rule, check_nesting, read_number, read_string};
 use crate::diag::{DocumentNode, FieldMap, NodeValue, Sources, Span, TableField, source};
+use crate::model::Value;
 use crate::text::pattern::Pattern;
 
 /// The condition of an expression as a table. A field or a path whose mark is `bare` has none, as authors write tables. A part that no
@@ -21,13 +22,13 @@ pub fn condition_table(sources: &Sources, node: &DocumentNode, bare: Option<char
     let text = text.get(start..)?;
     check_nesting(text).ok()?;
     let expression = ExpressionGrammar::parse(Rule::expression, text).ok()?.next()?.into_inner().next()?;
-    TableWriter { sources, node, start, bare, whole }.conditional(expression)
+    ConditionWriter { sources, node, start, bare, whole }.write_conditional(expression)
 }
 
 /// Keys of conditions that are no paths.
 const COMBINING: [&str; 12] = ["all", "any", "not", "and", "or", "fact", "of", "script", "host", "rhai", "op", "path"];
 
-struct TableWriter<'t> {
+struct ConditionWriter<'t> {
     sources: &'t Sources,
     /// The text of the file.
     node: &'t DocumentNode,
@@ -44,110 +45,114 @@ enum Operand<'p> {
     Other(Pair<'p, Rule>),
 }
 
-impl TableWriter<'_> {
+impl ConditionWriter<'_> {
     fn span(&self, pair: &Pair<'_, Rule>) -> Span {
         source::place_in_text(self.sources, self.node, self.start + pair.as_span().start())
     }
 
-    fn table(span: Span, key: &str, value: NodeValue) -> DocumentNode {
+    fn single_table(span: Span, key: &str, value: NodeValue) -> DocumentNode {
         let field = TableField { key: span, node: DocumentNode { span, data: value } };
         DocumentNode { span, data: NodeValue::Table(FieldMap::from_iter([(Arc::from(key), field)])) }
     }
 
     /// The test of a path or a field.
-    fn test(&self, span: Span, key: &str, test: NodeValue) -> DocumentNode {
+    fn write_test(&self, span: Span, key: &str, test: NodeValue) -> DocumentNode {
         let bare = self.bare.and_then(|mark| key.strip_prefix(mark)).filter(|name| !COMBINING.contains(name));
-        Self::table(span, bare.unwrap_or(key), test)
+        Self::single_table(span, bare.unwrap_or(key), test)
     }
 
     /// A part that is no test.
-    fn other(&self, pair: &Pair<'_, Rule>) -> Option<DocumentNode> {
-        (!self.whole).then(|| Self::table(self.span(pair), "=", NodeValue::Text(pair.as_str().trim().into())))
+    fn write_remainder(&self, pair: &Pair<'_, Rule>) -> Option<DocumentNode> {
+        (!self.whole).then(|| Self::single_table(self.span(pair), "=", NodeValue::Text(pair.as_str().trim().into())))
     }
 
-    fn conditional(&self, pair: Pair<'_, Rule>) -> Option<DocumentNode> {
+    fn write_conditional(&self, pair: Pair<'_, Rule>) -> Option<DocumentNode> {
         let mut inner = pair.clone().into_inner();
         match (inner.next(), inner.next()) {
-            (Some(chain), None) if chain.as_rule() == Rule::chain => self.chain(chain),
-            _ => self.other(&pair),
+            (Some(chain), None) if chain.as_rule() == Rule::chain => self.write_chain(chain),
+            _ => self.write_remainder(&pair),
         }
     }
 
-    fn chain(&self, chain: Pair<'_, Rule>) -> Option<DocumentNode> {
+    fn write_chain(&self, chain: Pair<'_, Rule>) -> Option<DocumentNode> {
         let parts: Vec<Pair<'_, Rule>> = chain.clone().into_inner().collect();
         // a comparison stands between two operands, and joins stand between comparisons
         if parts.iter().any(|part| part.as_rule() == Rule::or) {
-            let list = parts.split(|part| part.as_rule() == Rule::or).map(|side| self.side(side)).collect::<Option<Vec<_>>>()?;
-            return Some(Self::table(self.span(&chain), "any", NodeValue::List(list)));
+            let list =
+                parts.split(|part| part.as_rule() == Rule::or).map(|side| self.write_conjunction(side)).collect::<Option<Vec<_>>>()?;
+            return Some(Self::single_table(self.span(&chain), "any", NodeValue::List(list)));
         }
-        self.side(&parts)
+        self.write_conjunction(&parts)
     }
 
     /// A row of operands without `||`.
-    fn side(&self, parts: &[Pair<'_, Rule>]) -> Option<DocumentNode> {
+    fn write_conjunction(&self, parts: &[Pair<'_, Rule>]) -> Option<DocumentNode> {
         if parts.iter().any(|part| part.as_rule() == Rule::and) {
-            let list = parts.split(|part| part.as_rule() == Rule::and).map(|side| self.side(side)).collect::<Option<Vec<_>>>()?;
+            let list =
+                parts.split(|part| part.as_rule() == Rule::and).map(|side| self.write_conjunction(side)).collect::<Option<Vec<_>>>()?;
             return Some(join_tests(self.span(parts.first()?), list));
         }
         match parts {
-            [operand] => self.truth(operand.clone()),
-            [left, comparison, right] => self.comparison(left, comparison.as_rule(), right).or_else(|| self.other_row(parts)),
-            _ => self.other_row(parts),
+            [operand] => self.write_truth(operand.clone()),
+            [left, comparison, right] => {
+                self.write_comparison(left, comparison.as_rule(), right).or_else(|| self.write_remaining_row(parts))
+            }
+            _ => self.write_remaining_row(parts),
         }
     }
 
-    fn other_row(&self, parts: &[Pair<'_, Rule>]) -> Option<DocumentNode> {
+    fn write_remaining_row(&self, parts: &[Pair<'_, Rule>]) -> Option<DocumentNode> {
         let (first, last) = (parts.first()?, parts.last()?);
         let text = first.get_input().get(first.as_span().start()..last.as_span().end())?;
-        (!self.whole).then(|| Self::table(self.span(first), "=", NodeValue::Text(text.trim().into())))
+        (!self.whole).then(|| Self::single_table(self.span(first), "=", NodeValue::Text(text.trim().into())))
     }
 
     /// An operand that is true or false.
-    fn truth(&self, pair: Pair<'_, Rule>) -> Option<DocumentNode> {
+    fn write_truth(&self, pair: Pair<'_, Rule>) -> Option<DocumentNode> {
         let mut inner: Vec<Pair<'_, Rule>> = pair.clone().into_inner().collect();
         let operand = inner.pop()?;
         if let Some(sign) = inner.pop() {
             // `!!a` and `-a` are written by nobody
             if sign.as_rule() != Rule::not || !inner.is_empty() {
-                return self.other(&pair);
+                return self.write_remainder(&pair);
             }
-            let mut positive = self.positive(&operand)?;
+            let mut positive = self.write_operand(&operand)?;
             if positive.get("=").is_some() {
-                return self.other(&pair);
+                return self.write_remainder(&pair);
             }
-            return Some(if is_negated(&mut positive) { positive } else { Self::table(self.span(&pair), "not", positive.data) });
+            return Some(if negate_test(&mut positive) { positive } else { Self::single_table(self.span(&pair), "not", positive.data) });
         }
-        self.positive(&operand)
+        self.write_operand(&operand)
     }
 
-    fn positive(&self, operand: &Pair<'_, Rule>) -> Option<DocumentNode> {
+    fn write_operand(&self, operand: &Pair<'_, Rule>) -> Option<DocumentNode> {
         let span = self.span(operand);
         match read_operand(operand.clone()) {
-            Operand::Key(key) => Some(self.test(span, &key, NodeValue::Bool(true))),
+            Operand::Key(key) => Some(self.write_test(span, &key, NodeValue::Bool(true))),
             Operand::Literal(NodeValue::Bool(truth)) => Some(DocumentNode { span, data: NodeValue::Bool(truth) }),
-            Operand::Literal(_) => self.other(operand),
+            Operand::Literal(_) => self.write_remainder(operand),
             Operand::Other(operand) => {
                 let parts: Vec<Pair<'_, Rule>> = operand.clone().into_inner().collect();
                 match parts.as_slice() {
                     // in brackets
-                    [inner] if inner.as_rule() == Rule::conditional => self.conditional(inner.clone()),
-                    [call] if call.as_rule() == Rule::call => self.call(call).or_else(|| self.other(&operand)),
-                    _ => self.method(&operand, &parts).or_else(|| self.other(&operand)),
+                    [inner] if inner.as_rule() == Rule::conditional => self.write_conditional(inner.clone()),
+                    [call] if call.as_rule() == Rule::call => self.write_fact(call).or_else(|| self.write_remainder(&operand)),
+                    _ => self.write_method(&operand, &parts).or_else(|| self.write_remainder(&operand)),
                 }
             }
         }
     }
 
     /// `fact('name')`.
-    fn call(&self, call: &Pair<'_, Rule>) -> Option<DocumentNode> {
+    fn write_fact(&self, call: &Pair<'_, Rule>) -> Option<DocumentNode> {
         let mut inner = call.clone().into_inner();
         let (name, arguments) = (inner.next()?, inner.next()?);
         let fact = only_literal(&arguments).filter(|fact| name.as_str() == "fact" && value_text(fact).is_some())?;
-        Some(Self::table(self.span(call), "fact", fact))
+        Some(Self::single_table(self.span(call), "fact", fact))
     }
 
-    /// `text.isEmpty()`, `text.contains('a')` and their like.
-    fn method(&self, operand: &Pair<'_, Rule>, parts: &[Pair<'_, Rule>]) -> Option<DocumentNode> {
+    /// `text.isEmpty()`, `text.startsWith('a')`, `text.matches('/a/')`.
+    fn write_method(&self, operand: &Pair<'_, Rule>, parts: &[Pair<'_, Rule>]) -> Option<DocumentNode> {
         let (select, of) = parts.split_last()?;
         let key = read_key(of)?;
         let mut inner = select.clone().into_inner();
@@ -162,12 +167,12 @@ impl TableWriter<'_> {
             _ => return None,
         };
         let span = self.span(operand);
-        Some(self.test(span, &key, Self::table(span, test, value).data))
+        Some(self.write_test(span, &key, Self::single_table(span, test, value).data))
     }
 
-    fn comparison(&self, left: &Pair<'_, Rule>, comparison: Rule, right: &Pair<'_, Rule>) -> Option<DocumentNode> {
+    fn write_comparison(&self, left: &Pair<'_, Rule>, comparison: Rule, right: &Pair<'_, Rule>) -> Option<DocumentNode> {
         let span = self.span(left);
-        let test = |test: &str, value: NodeValue| Self::table(span, test, value).data;
+        let test = |test: &str, value: NodeValue| Self::single_table(span, test, value).data;
         let (Operand::Key(key), right) = (read_unary(left)?, read_unary(right)?) else { return None };
         let test = match (comparison, right) {
             (Rule::eq, Operand::Literal(NodeValue::Null)) => test("exists", NodeValue::Bool(false)),
@@ -181,7 +186,7 @@ impl TableWriter<'_> {
             (Rule::within, Operand::Other(operand)) => NodeValue::List(literal_list(&operand, self.span(left))?),
             _ => return None,
         };
-        Some(self.test(span, &key, test))
+        Some(self.write_test(span, &key, test))
     }
 }
 
@@ -197,11 +202,11 @@ fn join_tests(span: Span, list: Vec<DocumentNode>) -> DocumentNode {
     if joined.len() == parts && !joined.contains_key("=") {
         return DocumentNode { span, data: NodeValue::Table(joined) };
     }
-    TableWriter::table(span, "all", NodeValue::List(list))
+    ConditionWriter::single_table(span, "all", NodeValue::List(list))
 }
 
-/// Turns a test into its opposite, if a table has a word for it.
-fn is_negated(tests: &mut DocumentNode) -> bool {
+/// Turns a test into its opposite. `false` if tables have no word for it.
+fn negate_test(tests: &mut DocumentNode) -> bool {
     let NodeValue::Table(table) = &mut tests.data else { return false };
     let (1, Some((key, test))) = (table.len(), table.first_mut()) else { return false };
     if COMBINING.contains(&&**key) {
@@ -283,16 +288,12 @@ fn read_literal(atom: &Pair<'_, Rule>) -> Option<NodeValue> {
         (Rule::name, "true") => Some(NodeValue::Bool(true)),
         (Rule::name, "false") => Some(NodeValue::Bool(false)),
         (Rule::name, "null") => Some(NodeValue::Null),
-        (Rule::number, text) if text.starts_with("0x") || text.starts_with("0X") => None,
-        (Rule::number, text) if text.contains(['.', 'e', 'E']) => text.parse().ok().map(NodeValue::Float),
-        (Rule::number, text) => text.parse().ok().map(NodeValue::Int),
-        (Rule::string, _) => {
-            let inner = atom.clone().into_inner().next();
-            let text = inner.as_ref().map_or("", |inner| inner.as_str());
-            let is_raw = inner.is_some_and(|inner| matches!(inner.as_rule(), Rule::raw | Rule::raw_s | Rule::raw_3 | Rule::raw_3s));
-            let text = if is_raw { text.to_owned() } else { unescape(text).ok()? };
-            Some(NodeValue::Text(text.into()))
-        }
+        (Rule::number, text) => match read_number(text)? {
+            Value::Int(n) => Some(NodeValue::Int(n)),
+            Value::Num(n) => Some(NodeValue::Float(n)),
+            _ => None,
+        },
+        (Rule::string, _) => Some(NodeValue::Text(read_string(atom).ok()?.into())),
         _ => None,
     }
 }

@@ -176,7 +176,27 @@ pub struct ItemQuery {
     pub alone: bool,
 }
 
-/// `{ lookup, in, by?, get?, else? }`.
+impl ItemQuery {
+    /// A query that gives the items themselves. `alone`: it is not inside a pass.
+    #[must_use]
+    pub fn of_items(of: QuerySource, select: Select, alone: bool) -> Self {
+        Self {
+            of,
+            select,
+            get: None,
+            form: None,
+            steps: Box::default(),
+            after: None,
+            join: None,
+            trim: (false, false),
+            count: false,
+            one: false,
+            alone,
+        }
+    }
+}
+
+/// `{ lookup, in, key?, get?, else? }`.
 #[derive(Debug, Clone)]
 pub struct TableLookup {
     /// What is looked up.

@@ -68,7 +68,7 @@ pub(super) fn parse(
                 select.filter = Some(Cond::Not(Box::new(filter)));
             }
             _ => {
-                let change = cx.within(ItemScope::Open, |cx| change(cx, info, fields, span));
+                let change = cx.within(ItemScope::Open, |cx| compile_change(cx, info, fields, span));
                 let mut conditions: Vec<Cond> = chosen.filter.into_iter().collect();
                 if info.name == "shape" {
                     let shaped = shaped_field(fields);
@@ -77,7 +77,7 @@ pub(super) fn parse(
                     conditions.push(Cond::test(field, CondTest::Exists(true), false));
                 }
                 let filter = (!conditions.is_empty()).then(|| Cond::All(conditions.into()));
-                get = change.map(|change| changed_element(filter, change));
+                get = change.map(|change| merge_change(filter, change));
             }
         }
         cx.outside_elements = outside;
@@ -88,25 +88,13 @@ pub(super) fn parse(
     let id = cx.fields.intern(name);
     let field = Expr::Field(FieldRef { up: 0, field: Some((id, name.into())), rest: Box::default() });
     let items = Select { filter: Some(Cond::test(field, CondTest::Nonempty(true), false)), ..Select::default() };
-    let query = ItemQuery {
-        of: QuerySource::Value(of),
-        select,
-        get,
-        form: None,
-        steps: Box::default(),
-        after: None,
-        join: None,
-        trim: (false, false),
-        count: false,
-        one: false,
-        alone: cx.memo.is_none(),
-    };
+    let query = ItemQuery { get, ..ItemQuery::of_items(QuerySource::Value(of), select, cx.memo.is_none()) };
     let query = cx.sealed(Expr::Query(Box::new(query)));
     Some((items, Box::new(SetTerms::of_field(id, query))))
 }
 
 /// The element with the change laid over it, if the condition holds. An element that is no table fails.
-fn changed_element(filter: Option<Cond>, change: Expr) -> Expr {
+fn merge_change(filter: Option<Cond>, change: Expr) -> Expr {
     let element = || Expr::Field(FieldRef { up: 0, field: None, rest: Box::default() });
     let then = match methods::find("merge") {
         Some(merge) => Expr::Operation(Box::new(Operation::Call(merge, vec![element(), change]))),
@@ -119,7 +107,7 @@ fn changed_element(filter: Option<Cond>, change: Expr) -> Expr {
 }
 
 /// The fields of an element that change, as a table.
-fn change(cx: &mut CompileContext<'_>, info: &VerbInfo, fields: &FieldMap, span: Span) -> Option<Expr> {
+fn compile_change(cx: &mut CompileContext<'_>, info: &VerbInfo, fields: &FieldMap, span: Span) -> Option<Expr> {
     let table = |entries: Vec<(Arc<str>, DocumentNode)>| {
         let entries = entries.into_iter().map(|(key, node)| (key, TableField { key: node.span, node }));
         DocumentNode { span, data: NodeValue::Table(entries.collect()) }

@@ -27,12 +27,14 @@ pub mod split;
 pub use pass::{CompiledPass, FailurePolicy, PassRun, ProgramInterrupt, ProgramRunner};
 pub use schema::pass_schema;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use indexmap::IndexSet;
 
 use crate::diag::{Code, DiagnosticCode, DocumentNode, FieldMap, Help, Span};
-use crate::model::Term;
 use crate::model::pack::{ABOUT, LAYERING};
 use crate::model::term::{RowTerms, names};
+use crate::model::{Term, TermType};
 use crate::syntax::conditions::PathMode;
 use crate::syntax::{CompileContext, selections};
 use crate::terms::select::pass_env;
@@ -95,6 +97,16 @@ pub const ROWS: &[RowTerms] = &[
     ("matcher", &[matching::MATCHER]),
     ("logic", &[matching::LOGIC]),
 ];
+
+/// The terms of passes that are conditions, each once.
+pub fn condition_terms() -> impl Iterator<Item = &'static str> {
+    static NAMES: LazyLock<IndexSet<&'static str>> = LazyLock::new(|| {
+        let own = VERBS.iter().flat_map(|verb| verb.terms);
+        let all = SHARED.iter().chain(selections::TERMS).chain(own);
+        all.filter(|term| matches!(term.kind, TermType::Defined("condition" | "gate"))).map(|term| term.name).collect()
+    });
+    NAMES.iter().copied()
+}
 
 impl CompiledPass {
     /// Reads a pass. `list` is the list of its program. `None` after an error that leaves nothing to run.

@@ -42,16 +42,19 @@ pub fn convert(source: SourceId, text: &str, version: i64) -> Result<String, For
     let (comments, rest) = text.split_at(comments);
     let renamed = format!("{}{rest}", comments.replace(&schema(other), &schema(own)));
     let mut tree = read(&renamed).ok_or_else(|| loss(source, "it cannot be read in parts"))?;
-    let mut converter = Converter { direction, rows: BTreeMap::new(), own };
-    converter.tree(&mut tree, &table).ok_or_else(|| loss(source, "its parts cannot be found again"))?;
-    let out = write::write(&tree, 100_000, newline_of(text));
+    let mut converter = FileConverter { direction, rows: BTreeMap::new(), own };
+    converter.convert_tree(&mut tree, &table).ok_or_else(|| loss(source, "its parts cannot be found again"))?;
+    let out = write::write(&tree, UNBROKEN, newline_of(text));
     if newest_words(&out).as_ref() != Some(&before) {
         return Err(loss(source, "its meaning would change"));
     }
     Ok(out)
 }
 
-struct Converter {
+/// A width at which no line is broken: the layout is decided afterwards.
+const UNBROKEN: usize = usize::MAX / 2;
+
+struct FileConverter {
     direction: WordDirection,
     /// How many rows of each list of tables have begun, by its path.
     rows: BTreeMap<String, usize>,
@@ -66,14 +69,14 @@ struct ConvertedTable<'t> {
 }
 
 impl ConvertedTable<'_> {
-    fn find(&self, key: &str, direction: WordDirection) -> Option<&'static RenamedWord> {
-        self.place.find(key, direction, &|key| self.table.get(key).and_then(Value::as_str))
+    fn find_word(&self, key: &str, direction: WordDirection) -> Option<&'static RenamedWord> {
+        self.place.find_word(key, direction, &|key| self.table.get(key).and_then(Value::as_str))
     }
 }
 
 /// What the keys of a value mean that stands under a key, or is an element of a list (`""`).
 fn place_of(place: WordPlace, key: &str, value: &Value) -> WordPlace {
-    place.below(key, &|sought| value.as_table().is_some_and(|table| table.contains_key(sought)))
+    place.place_under(key, &|sought| value.as_table().is_some_and(|table| table.contains_key(sought)))
 }
 
 /// Whether the elements of a list mean what their keys say.
@@ -90,8 +93,8 @@ fn unquote(key: &str) -> String {
     parsed.and_then(|table| table.keys().next().cloned()).unwrap_or_else(|| key.to_owned())
 }
 
-impl Converter {
-    fn tree(&mut self, tree: &mut TomlTree<'_>, root: &Table) -> Option<()> {
+impl FileConverter {
+    fn convert_tree(&mut self, tree: &mut TomlTree<'_>, root: &Table) -> Option<()> {
         let file = ConvertedTable { table: root, place: WordPlace::File };
         for section in &mut tree.sections {
             let mut inside = file;
@@ -111,8 +114,8 @@ impl Converter {
                     }
                     let value = inside.table.get(&name)?;
                     let mut place = place_of(inside.place, &name, value);
-                    if let Some(word) = inside.find(&name, self.direction) {
-                        *key = self.name(word);
+                    if let Some(word) = inside.find_word(&name, self.direction) {
+                        *key = self.new_name(word);
                     }
                     let value = match value {
                         Value::Array(rows) => {
@@ -128,25 +131,25 @@ impl Converter {
                 }
             }
             for entry in &mut section.entries {
-                self.entry(entry, inside)?;
+                self.convert_entry(entry, inside)?;
             }
         }
         Some(())
     }
 
-    fn name(&self, word: &RenamedWord) -> &'static str {
+    fn new_name(&self, word: &RenamedWord) -> &'static str {
         if self.direction == WordDirection::ToNew { word.new } else { word.old }
     }
 
-    fn entry(&self, entry: &mut TomlEntry<'_>, mut inside: ConvertedTable<'_>) -> Option<()> {
+    fn convert_entry(&self, entry: &mut TomlEntry<'_>, mut inside: ConvertedTable<'_>) -> Option<()> {
         let last = entry.path.len().saturating_sub(1);
         for (n, key) in entry.path.iter_mut().enumerate() {
             let name = unquote(key);
             let value = inside.table.get(&name)?;
             let place = place_of(inside.place, &name, value);
-            let word = inside.find(&name, self.direction);
+            let word = inside.find_word(&name, self.direction);
             if let Some(word) = word {
-                *key = self.name(word);
+                *key = self.new_name(word);
             }
             if n < last {
                 inside = ConvertedTable { table: value.as_table()?, place };
@@ -154,32 +157,32 @@ impl Converter {
             }
             if inside.place == WordPlace::File && name == "version" {
                 entry.value = TomlValue::Scalar(TomlScalar::new(self.own.to_string(), ScalarKind::Bare));
-            } else if let Some(renamed) = value.as_str().and_then(|text| word?.value(text, self.direction)) {
+            } else if let Some(renamed) = value.as_str().and_then(|text| word?.renamed_value(text, self.direction)) {
                 entry.value = TomlValue::Scalar(TomlScalar::new(format!("\"{renamed}\""), ScalarKind::Basic));
             } else if place != WordPlace::Literal && name != "=" {
-                self.value(&mut entry.value, value, place)?;
+                self.convert_value(&mut entry.value, value, place)?;
             }
         }
         Some(())
     }
 
     /// Recursion is bounded by the depth of the text, which was checked.
-    fn value(&self, written: &mut TomlValue<'_>, value: &Value, place: WordPlace) -> Option<()> {
+    fn convert_value(&self, written: &mut TomlValue<'_>, value: &Value, place: WordPlace) -> Option<()> {
         match (&mut *written, value) {
             (TomlValue::Table(table), Value::Table(values)) => {
-                if let Some(text) = self.expression(table, values) {
+                if let Some(text) = self.expression_text(table, values) {
                     *written = TomlValue::Scalar(text);
                     return Some(());
                 }
                 for entry in &mut table.entries {
-                    self.entry(entry, ConvertedTable { table: values, place })?;
+                    self.convert_entry(entry, ConvertedTable { table: values, place })?;
                 }
                 *table = InlineTable::new(std::mem::take(&mut table.entries), std::mem::take(&mut table.tail));
             }
             (TomlValue::Array(array), Value::Array(values)) => {
                 for (item, value) in array.items.iter_mut().zip(values) {
                     let place = if is_classified_by_keys(place) { place_of(place, "", value) } else { place };
-                    self.value(&mut item.value, value, place)?;
+                    self.convert_value(&mut item.value, value, place)?;
                 }
                 let (forced, broken) = (array.forced, array.broken);
                 *array = TomlArray::new(std::mem::take(&mut array.items), std::mem::take(&mut array.tail));
@@ -188,8 +191,8 @@ impl Converter {
             }
             (TomlValue::Scalar(scalar), Value::String(text)) if text.starts_with('=') => {
                 let new = match self.direction {
-                    WordDirection::ToNew => TomlValue::Scalar(insert(scalar, "=")),
-                    WordDirection::ToOld if text.starts_with("==") => TomlValue::Scalar(without_first(scalar, text)),
+                    WordDirection::ToNew => TomlValue::Scalar(insert_mark(scalar, "=")),
+                    WordDirection::ToOld if text.starts_with("==") => TomlValue::Scalar(remove_mark(scalar, text)),
                     WordDirection::ToOld => {
                         let value = TomlValue::Scalar(TomlScalar::new(scalar.text.clone(), scalar.kind));
                         TomlValue::Table(InlineTable::new(
@@ -206,30 +209,30 @@ impl Converter {
     }
 
     /// The text of `{ "=" = "…" }`.
-    fn expression<'s>(&self, table: &InlineTable<'s>, values: &Table) -> Option<TomlScalar<'s>> {
+    fn expression_text<'s>(&self, table: &InlineTable<'s>, values: &Table) -> Option<TomlScalar<'s>> {
         let [entry] = &table.entries[..] else { return None };
         let (TomlValue::Scalar(text), Some(Value::String(value))) = (&entry.value, values.get("=")) else { return None };
         let is_plain = !table.remarked && self.direction == WordDirection::ToNew;
-        is_plain.then(|| if value.starts_with('=') { TomlScalar::new(text.text.clone(), text.kind) } else { insert(text, "= ") })
+        is_plain.then(|| if value.starts_with('=') { TomlScalar::new(text.text.clone(), text.kind) } else { insert_mark(text, "= ") })
     }
 }
 
 /// The length of the quotes with which a text begins, and of a line break behind them, which is not part of the text.
-fn opening(scalar: &TomlScalar<'_>) -> usize {
+fn opening_length(scalar: &TomlScalar<'_>) -> usize {
     let quotes = if matches!(scalar.kind, ScalarKind::LongBasic | ScalarKind::LongLiteral) { 3 } else { 1 };
     let rest = scalar.text.get(quotes..).unwrap_or_default();
     quotes + if quotes == 3 { rest.len() - rest.strip_prefix("\r\n").or(rest.strip_prefix('\n')).unwrap_or(rest).len() } else { 0 }
 }
 
-fn insert<'s>(scalar: &TomlScalar<'s>, before: &str) -> TomlScalar<'s> {
+fn insert_mark<'s>(scalar: &TomlScalar<'s>, before: &str) -> TomlScalar<'s> {
     let mut text = scalar.text.clone().into_owned();
-    text.insert_str(opening(scalar).min(text.len()), before);
+    text.insert_str(opening_length(scalar).min(text.len()), before);
     TomlScalar::new(text, scalar.kind)
 }
 
 /// The text without its first letter, which may be written as an escape.
-fn without_first<'s>(scalar: &TomlScalar<'s>, text: &str) -> TomlScalar<'s> {
-    let at = opening(scalar);
+fn remove_mark<'s>(scalar: &TomlScalar<'s>, text: &str) -> TomlScalar<'s> {
+    let at = opening_length(scalar);
     let mut written = scalar.text.clone().into_owned();
     if written.get(at..).is_some_and(|rest| rest.starts_with('=')) {
         written.remove(at);

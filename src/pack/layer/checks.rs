@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use super::{CONDITIONS, LayerMerger, condition_change};
+use super::{LayerMerger, condition_change};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, limits, short, suggest};
 use crate::model::pack::PackRow;
 use crate::pack::fingerprint;
 use crate::pack::read::has_word;
 use crate::pack::rows::{ExpectedFingerprint, IncomingRow};
+use crate::program::condition_terms;
 use crate::template;
 
 /// By table, the keys that a new row needs. A row of an overlay that has all of them is probably meant as a new one.
@@ -84,7 +85,7 @@ impl LayerMerger<'_> {
             let complaint = complaint.rule(self.rule(&new.table, &new.name));
             Some(complaint.help(format!("write `{term}.and = …` to keep it, or say that it is to go: `expects = \"{seen}\"`")))
         };
-        CONDITIONS.into_iter().filter_map(one).collect()
+        condition_terms().filter_map(one).collect()
     }
 
     /// Remembers a new row of an overlay whose name is nearly that of a row of a lower layer.
