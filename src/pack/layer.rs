@@ -18,7 +18,7 @@ use super::rows;
 use super::rows::{IncomingRow, RowMove};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Sources, Span, TableField, limits};
 use crate::model::pack::{OverlayDecision, PackRow, PackRows, ShadowedValue};
-use crate::program::{SELECTION_TERMS, condition_table, condition_terms};
+use crate::program::condition_terms;
 use crate::template;
 use checks::{changed_verb, stale};
 
@@ -206,9 +206,6 @@ impl<'a> LayerMerger<'a> {
         }
         if let Some(edit) = new.edit.as_ref().and_then(|f| f.node.as_table()) {
             let mut complaints = Vec::new();
-            for (term, _) in rows::edited_terms(edit) {
-                write_as_tests(&new.table, &term, &mut row.fields);
-            }
             rows::apply_edits(&mut row.fields, edit, &mut self.merged.shadowed, &mut |complaint| complaints.push(complaint));
             let rule = self.rule(&new.table, &new.name);
             complaints.into_iter().for_each(|complaint| self.complain(complaint.rule(rule.clone())));
@@ -478,22 +475,6 @@ fn is_condition(table: &str, term: &str) -> bool {
 fn condition_change(table: &str, term: &str, node: &DocumentNode) -> Option<(&'static str, &'static str)> {
     let (key, _) = node.as_table().filter(|table| table.len() == 1)?.first()?;
     [("all", "and"), ("any", "or")].into_iter().find(|(_, word)| *word == &**key && is_condition(table, term))
-}
-
-/// Writes a condition that is an expression as tests, whose lists an edit can change.
-fn write_as_tests(table: &str, term: &str, fields: &mut FieldMap) {
-    let bare = match (table, term) {
-        ("fact", "is") if !fields.contains_key("over") => '$',
-        ("map", "when") => '@',
-        (_, "when") => '$',
-        (_, "that") if !SELECTION_TERMS.iter().any(|term| fields.contains_key(term.name)) => '$',
-        _ => '@',
-    };
-    let Some(field) = fields.get_mut(term).filter(|_| is_condition(table, term)) else { return };
-    let expression = field.node.as_table().filter(|table| table.len() == 1).and_then(|table| table.get("="));
-    if let Some(tests) = expression.and_then(|expression| condition_table(&Sources::default(), &expression.node, Some(bare), true)) {
-        field.node = tests;
-    }
 }
 
 /// The condition itself, where a change of one changes nothing.

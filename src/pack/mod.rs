@@ -7,6 +7,7 @@ mod allow;
 mod causes;
 pub mod compact;
 mod declared_terms;
+mod expressions;
 mod extends;
 pub mod files;
 pub mod fingerprint;
@@ -36,6 +37,8 @@ use extends::{LayerDocs, PackResolver};
 
 pub use crate::lint::{SceneRules, SceneTypeError, TypeMismatch, UndeclaredPath};
 pub(crate) use allow::AllowedWarning;
+pub use crate::syntax::expression_tables::ExpressionPlace;
+pub use expressions::table_of;
 pub use files::{PackFiles, RuleFile};
 pub use layer::RemovedRow;
 pub use library::{PackLibrary, PackShelf};

@@ -8,7 +8,7 @@ use super::KINDS;
 use super::files::RuleFile;
 use super::schemas::Schemas;
 use super::validate::NamingStyle;
-use super::{compact, json, library, toml, validate, words};
+use super::{compact, expressions, json, library, toml, validate, words};
 use crate::diag::{
     Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, Severity, SourceId, Sources, Span, TableField, limits, memory, short,
     suggest,
@@ -55,6 +55,7 @@ pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schem
             validate::check(&root, &format!("{kind}.v{newest}.json"), layer, NamingStyle::Rows, schemas, report);
         }
         without_idle(&mut root, kind, sources, report);
+        expressions::write_tables(&mut root, sources);
     }
     Some(RuleDocument { kind: Arc::from(kind.unwrap_or("")), root })
 }
@@ -180,6 +181,7 @@ pub fn newest_words(text: &str) -> Option<serde_json::Value> {
     let mut root = toml::parse(SourceId::default(), text, &mut report)?;
     let kind = kind_of(root.as_table()?, root.span, &mut report)?;
     versioned(&mut root, kind, Schemas::shipped(), false, &mut report)?;
+    expressions::write_tables(&mut root, &Sources::default());
     let mut json = root.to_json();
     trim_expressions(&mut json);
     Some(json)

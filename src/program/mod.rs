@@ -17,8 +17,6 @@ use crate::model::term::RowTerms;
 use crate::terms::CompiledRules;
 use crate::verbs::CompiledPass;
 
-pub use crate::syntax::plain_condition::condition_table;
-pub use crate::syntax::selections::TERMS as SELECTION_TERMS;
 pub(crate) use crate::syntax::values::function_names;
 pub use crate::verbs::condition_terms;
 pub(crate) use crate::verbs::pass_schema;

@@ -14,7 +14,6 @@ use crate::terms::expression::Operation;
 use crate::terms::names::{self, ValueType};
 
 use super::context::CompileContext;
-use super::plain_condition::condition_table;
 
 /// The meaning of a bare path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +77,11 @@ impl CompileContext<'_> {
             let test = is.map_or(CondTest::Nonempty(true), |n| self.test(&n, None));
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
         }
+        // a value that an expression says
+        if let (Some(field), 1) = (table.get("is").filter(|field| field.node.as_table().is_some()), table.len()) {
+            return self.cond(&field.node, PathMode::Scene);
+        }
         if let (Some(field), 1) = (table.get("="), table.len()) {
-            if let Some(tests) = condition_table(&self.pack.sources, &field.node, None, true) {
-                return self.cond(&tests, mode);
-            }
             // true or false, and nothing that only counts as one of them
             let truth = Operation::All(vec![self.expression(&field.node)]);
             return Cond::test(Expr::Operation(Box::new(truth)), CondTest::Is(true), false);

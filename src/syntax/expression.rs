@@ -10,8 +10,9 @@ use pest::error::InputLocation;
 use pest::iterators::{Pair, Pairs};
 
 use super::context::{CompileContext, ItemScope};
-use super::expression_grammar::{ExpressionGrammar, PRECEDENCE, Rule, check_nesting, read_number, read_string};
-use crate::diag::{Code, DocumentNode, NodeValue, limits, source};
+use super::expression_grammar::{self, ExpressionGrammar, PRECEDENCE, Rule, WrittenNumber, check_nesting, read_number, read_string};
+use super::expression_tables::{ExpressionPlace, GROUPS, TABLE_WORDS, TableData, TableNode, read_tables};
+use crate::diag::{Code, DocumentNode, NodeValue, Sources, TableField, limits, source};
 use crate::model::Value;
 use crate::terms::expr::{CalledFunction, Expr, ExprCall, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource};
 use crate::terms::expression::{Comprehension, ComprehensionKind, Operation};
@@ -19,7 +20,7 @@ use crate::terms::{Cond, CondTest, Select};
 use crate::text::{TextError, functions, methods};
 
 /// Functions with variables, and those that the compiler knows itself.
-const FORMS: [&str; 14] = [
+const FORMS: [&str; 21] = [
     "all",
     "exists",
     "exists_one",
@@ -34,10 +35,34 @@ const FORMS: [&str; 14] = [
     "orValue",
     "fact",
     "value",
+    "list",
+    "first",
+    "lookup",
+    "read",
+    "try",
+    "form",
+    "table",
 ];
 
-/// The first words of functions that stand in a group.
-const GROUPS: &[&str] = &["cel", "math", "strings", "optional", "regex"];
+/// The node of a rule file that an expression says, which begins at a byte of the text of `expression`.
+pub fn place_table(sources: &Sources, expression: &DocumentNode, start: usize, node: TableNode) -> DocumentNode {
+    let span = source::place_in_text(sources, expression, start + node.at);
+    let below = |node| place_table(sources, expression, start, node);
+    let data = match node.data {
+        TableData::Bool(truth) => NodeValue::Bool(truth),
+        TableData::Int(number) => NodeValue::Int(number),
+        TableData::Float(number) => NodeValue::Float(number),
+        TableData::Text(text) => NodeValue::Text(text.into()),
+        TableData::List(list) => NodeValue::List(list.into_iter().map(below).collect()),
+        TableData::Table(fields) => {
+            let fields = fields.into_iter().map(|(key, node)| (Arc::from(key), below(node)));
+            NodeValue::Table(fields.map(|(key, node)| (key, TableField { key: node.span, node })).collect())
+        }
+    };
+    DocumentNode { span, data }
+}
+
+const _: () = assert!(expression_grammar::NESTING == limits::EXPRESSION_NESTING);
 
 impl CompileContext<'_> {
     /// An expression; the `=` before it is left out or not.
@@ -96,7 +121,8 @@ struct ExpressionCompiler<'c, 'p, 't> {
 
 impl ExpressionCompiler<'_, '_, '_> {
     fn compile(&mut self) -> Result<Expr, TextError> {
-        check_nesting(self.text)?;
+        TextError::refuse_long(self.text, expression_grammar::LENGTH)?;
+        check_nesting(self.text).map_err(|at| TextError::bound(self.text, at, "the expression is nested too deeply"))?;
         let mut pairs = ExpressionGrammar::parse(Rule::expression, self.text).map_err(|error| {
             let (InputLocation::Pos(at) | InputLocation::Span((at, _))) = error.location;
             syntax_error(self.text, at)
@@ -218,6 +244,9 @@ impl ExpressionCompiler<'_, '_, '_> {
     }
 
     fn operand(&mut self, pair: Pair<'_, Rule>) -> PartResult {
+        if let Some((of, steps)) = self.written_operand(&pair) {
+            return self.steps(of, steps);
+        }
         let mut inner = pair.into_inner().peekable();
         let Some(atom) = inner.next() else { return Err(syntax_error(self.text, 0)) };
         let at = atom.as_span().start();
@@ -249,14 +278,47 @@ impl ExpressionCompiler<'_, '_, '_> {
                 }
                 let expr = self.cx.reference(&path, self.node, self.start + at);
                 // a value of the pack may say something of the item, which is no variable
-                let levels = i8::try_from(self.names.len()).unwrap_or(i8::MAX);
                 let is_about_item = matches!(&expr, Expr::Path(path) if path.depends > 0);
-                let outside = levels > 0 && is_about_item;
-                CompiledPart::of(if outside { Expr::Operation(Box::new(Operation::OuterPath(levels, expr))) } else { expr })
+                let part = CompiledPart::of(expr);
+                if is_about_item { self.about_item(part) } else { part }
             }
             _ => self.atom(atom)?,
         };
-        for step in inner {
+        self.steps(part, inner)
+    }
+
+    /// What only tables say: the longest beginning of an operand that is such a call, and the steps behind it.
+    fn written_operand<'t>(&mut self, operand: &Pair<'t, Rule>) -> Option<(CompiledPart, std::vec::IntoIter<Pair<'t, Rule>>)> {
+        let parts: Vec<Pair<'t, Rule>> = operand.clone().into_inner().collect();
+        let calls = |part: &Pair<'t, Rule>| {
+            let mut inner = part.clone().into_inner();
+            let word = inner.next().map_or("", |name| name.as_str());
+            let is_word = part.as_rule() == Rule::call && TABLE_WORDS.contains(&word);
+            is_word || inner.flat_map(Pair::into_inner).any(|argument| argument.as_rule() == Rule::named)
+        };
+        let least = parts.iter().position(|part| matches!(part.as_rule(), Rule::call | Rule::select) && calls(part))?;
+        let at = operand.as_span().start();
+        let (written, steps) = (least + 1..=parts.len()).rev().find_map(|count| {
+            let end = parts.get(count - 1)?.as_span().end();
+            let written = read_tables(self.text.get(at..end)?, ExpressionPlace::Value, &self.names)?;
+            Some((written, parts.get(count..)?.to_vec()))
+        })?;
+        let table = place_table(&self.cx.pack.sources, self.node, self.start + at, written);
+        let part = CompiledPart::of(self.cx.expr(&table));
+        Some((self.about_item(part), steps.into_iter()))
+    }
+
+    /// What is about the item of the rule, and not about the variables here.
+    fn about_item(&self, part: CompiledPart) -> CompiledPart {
+        match i8::try_from(self.names.len()).unwrap_or(i8::MAX) {
+            0 => part,
+            levels => CompiledPart { expr: Expr::Operation(Box::new(Operation::OuterPath(levels, part.expr))), ..part },
+        }
+    }
+
+    fn steps<'t>(&mut self, of: CompiledPart, steps: impl Iterator<Item = Pair<'t, Rule>>) -> PartResult {
+        let mut part = of;
+        for step in steps {
             let at = step.as_span().start();
             part = match read_selection(&step) {
                 Some(FieldSelection { field, arguments: Some(arguments), .. }) => self.function(at, &field, Some(part), arguments)?,
@@ -371,7 +433,8 @@ impl ExpressionCompiler<'_, '_, '_> {
     fn number(&self, pair: &Pair<'_, Rule>) -> PartResult {
         let text = pair.as_str();
         match read_number(text) {
-            Some(value) => Ok(CompiledPart::of(Expr::Const(value))),
+            Some(WrittenNumber::Int(n)) => Ok(CompiledPart::of(Expr::Const(Value::Int(n)))),
+            Some(WrittenNumber::Float(n)) => Ok(CompiledPart::of(Expr::Const(Value::Num(n)))),
             None => self.fault(pair, format!("the number `{text}` is too large")),
         }
     }
@@ -425,9 +488,8 @@ impl ExpressionCompiler<'_, '_, '_> {
             _ => cx.value_named(&node),
         };
         let Some(about) = about else {
-            let expr = compile(self.cx);
-            let levels = i8::try_from(self.names.len()).unwrap_or(i8::MAX);
-            return Ok(CompiledPart::of(if levels > 0 { Expr::Operation(Box::new(Operation::OuterPath(levels, expr))) } else { expr }));
+            let part = CompiledPart::of(compile(self.cx));
+            return Ok(self.about_item(part));
         };
         let about = self.conditional(about.clone())?;
         let about = self.settle(about)?;

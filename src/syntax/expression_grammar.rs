@@ -1,20 +1,31 @@
-//! The grammar of expressions, and what it leaves to be done by hand: bounds, and escapes in texts.
+//! The grammar of expressions, and what it leaves to be done by hand: bounds, and escapes in texts. Nothing here needs the rest of
+//! the crate: `build.rs` reads the expressions of the shipped packs with it.
 
 use std::sync::LazyLock;
 
 use pest::iterators::Pair;
 use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 
-use crate::diag::limits;
-use crate::model::Value;
-use crate::text::{TextError, TextLimits};
+/// The bytes that an expression may have.
+pub const LENGTH: usize = 1 << 16;
+/// How deep its brackets may nest.
+pub const NESTING: usize = 96;
 
 #[derive(pest_derive::Parser)]
 #[grammar = "grammar/expression.pest"]
-pub(super) struct ExpressionGrammar;
+pub struct ExpressionGrammar;
+
+/// A number as it is written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum WrittenNumber {
+    /// Without a point or an exponent.
+    Int(i64),
+    /// Any other.
+    Float(f64),
+}
 
 /// The precedence of the operators, weakest first.
-pub(super) static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
+pub static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
     let left = |rule| Precedence::infix(rule, Assoc::Left);
     PrattParser::new()
         .op(left(Rule::or))
@@ -25,8 +36,10 @@ pub(super) static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
 });
 
 /// Refuses text that would nest too deeply for the parser, which recurses at brackets and at `?`.
-pub(super) fn check_nesting(text: &str) -> Result<(), TextError> {
-    TextError::refuse_long(text, TextLimits::CALC.length)?;
+///
+/// # Errors
+/// Where it becomes too deep, in bytes.
+pub fn check_nesting(text: &str) -> Result<(), usize> {
     let (mut depth, mut choices) = (0_usize, 0_usize);
     let mut at = 0;
     while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -37,8 +50,8 @@ pub(super) fn check_nesting(text: &str) -> Result<(), TextError> {
             '?' => choices += 1,
             _ => {}
         }
-        if depth > limits::EXPRESSION_NESTING || choices > 2 * limits::EXPRESSION_NESTING {
-            return Err(TextError::bound(text, at, "the expression is nested too deeply"));
+        if depth > NESTING || choices > 2 * NESTING {
+            return Err(at);
         }
         let is_raw = text.get(..at).is_some_and(|before| before.ends_with(['r', 'R']));
         at += match c {
@@ -63,16 +76,19 @@ fn string_length(text: &str, quote: char, is_raw: bool) -> usize {
 }
 
 /// A number as it is written; `None` if it is too large.
-pub(super) fn read_number(text: &str) -> Option<Value> {
+pub fn read_number(text: &str) -> Option<WrittenNumber> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => i64::from_str_radix(digits, 16).ok().map(Value::Int),
-        None if text.contains(['.', 'e', 'E']) => text.parse().ok().map(Value::Num),
-        None => text.parse().ok().map(Value::Int),
+        Some(digits) => i64::from_str_radix(digits, 16).ok().map(WrittenNumber::Int),
+        None if text.contains(['.', 'e', 'E']) => text.parse().ok().map(WrittenNumber::Float),
+        None => text.parse().ok().map(WrittenNumber::Int),
     }
 }
 
 /// The text that a string means; or where an escape is wrong, and why.
-pub(super) fn read_string(pair: &Pair<'_, Rule>) -> Result<String, (usize, String)> {
+///
+/// # Errors
+/// The byte of the escape, and a sentence.
+pub fn read_string(pair: &Pair<'_, Rule>) -> Result<String, (usize, String)> {
     let Some(inner) = pair.clone().into_inner().next() else { return Ok(String::new()) };
     if matches!(inner.as_rule(), Rule::raw | Rule::raw_s | Rule::raw_3 | Rule::raw_3s) {
         return Ok(inner.as_str().to_owned());

@@ -10,8 +10,7 @@ use crate::build::state;
 use crate::diag::{DocumentNode, FieldMap};
 use crate::layout::{head, place_of};
 use crate::model::{Item, Map, Pack, Plan, Scene, Value};
-use crate::pack::Ruleset;
-use crate::program::condition_table;
+use crate::pack::{ExpressionPlace, Ruleset, table_of};
 use crate::terms::select::pass_env;
 use crate::terms::{BuildState, CurrentItem, PassMemo};
 
@@ -157,7 +156,7 @@ impl<'a> ConditionProbe<'a> {
         };
         // an expression is shown as the tests that it is made of
         if let (Some(expression), 1) = (table.get("="), table.len())
-            && let Some(tests) = condition_table(&self.rules.pack().sources, &expression.node, None, false)
+            && let Some(tests) = table_of(&self.rules.pack().sources, &expression.node, ExpressionPlace::Parts)
             && tests.get("=").is_none()
         {
             return self.take_apart(&tests, item, PartPosition { depth: depth + 1, ..under }, out);

@@ -1,0 +1,847 @@
+//! Expressions that say what tables say, read as these tables: `first(name, $user)` is `{ first = ["@name", "$user"] }`. So the rest
+//! of the program knows them as it knows tables, and a lower layer's expression can be patched as its tables can.
+//!
+//! In such an expression a comparison of different kinds does not hold, and a bare name counts as true or false as it does in
+//! tables. What no table says stays an expression as a whole; `src/syntax/expression.rs` compiles it.
+//!
+//! Nothing here needs the rest of the crate: `build.rs` reads the expressions of the shipped packs with it.
+
+use std::sync::Arc;
+
+use pest::Parser;
+use pest::iterators::Pair;
+
+use super::expression_grammar::{ExpressionGrammar, LENGTH, Rule, WrittenNumber, check_nesting, read_number, read_string};
+
+/// What stands where the expression does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExpressionPlace {
+    /// A value.
+    Value,
+    /// A condition, in which names with this mark (`$` or `@`) are written without one.
+    Condition(Option<char>),
+    /// A condition, of which a part that no test says stays an expression.
+    Parts,
+}
+
+/// A node of the table that an expression says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableNode {
+    /// Where it stands in the text, in bytes.
+    pub at: usize,
+    /// Its content.
+    pub data: TableData,
+}
+
+/// The content of a [`TableNode`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum TableData {
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// Any other number.
+    Float(f64),
+    /// A text, which may be a reference.
+    Text(String),
+    /// A list.
+    List(Vec<TableNode>),
+    /// A table.
+    Table(Vec<(String, TableNode)>),
+}
+
+/// The table that an expression says, without the `=` before it; `None` if no table says it. Names that are `taken` are variables
+/// around it, which tables do not know.
+#[must_use]
+pub fn read_tables(text: &str, place: ExpressionPlace, taken: &[Arc<str>]) -> Option<TableNode> {
+    if text.len() > LENGTH || check_nesting(text).is_err() {
+        return None;
+    }
+    let expression = ExpressionGrammar::parse(Rule::expression, text).ok()?.next()?.into_inner().next()?;
+    let is_partial = place == ExpressionPlace::Parts;
+    let mut writer = TableWriter { variables: Vec::new(), taken, bare: None, is_partial };
+    match place {
+        // a name or a literal alone is the same either way, and may be meant as a condition
+        ExpressionPlace::Value => writer.value(expression).filter(|node| match &node.data {
+            TableData::Text(text) => text.contains("{{"),
+            data => matches!(data, TableData::List(_) | TableData::Table(_)),
+        }),
+        ExpressionPlace::Condition(bare) => writer.condition(bare, expression),
+        ExpressionPlace::Parts => writer.condition(None, expression),
+    }
+}
+
+/// Names of functions of CEL that are functions of the library too. Those of the library take values by name.
+pub const SHARED_NAMES: [&str; 7] = ["distinct", "join", "replace", "reverse", "split", "trim", "merge"];
+/// Methods that have a meaning of their own here, or in CEL, and are no functions of the library.
+pub const CEL_NAMES: [&str; 48] = [
+    "all", "bool", "cel", "charAt", "contains", "count", "double", "dyn", "endsWith", "exists", "existsOne", "exists_one", "fact", "filter",
+    "first", "flatten", "format", "has", "hasValue", "indexOf", "int", "isEmpty", "last", "lastIndexOf", "list", "lowerAscii", "map",
+    "matches", "math", "optFlatMap", "optMap", "optional", "or", "orValue", "regex", "size", "skip", "slice", "sortBy", "startsWith",
+    "strings", "substring", "sum", "take", "transformList", "transformMap", "upperAscii", "value",
+];
+/// The first words of functions that stand in a group.
+pub const GROUPS: [&str; 5] = ["cel", "math", "strings", "optional", "regex"];
+/// Calls that only tables say.
+pub const TABLE_WORDS: [&str; 10] = ["list", "first", "lookup", "read", "try", "form", "table", "cost", "render", "template"];
+/// Keys of conditions that are no paths.
+const COMBINING: [&str; 12] = ["all", "any", "not", "and", "or", "fact", "of", "script", "host", "rhai", "op", "path"];
+/// Keys with which a table is no table of values.
+const FORM_KEYS: [&str; 17] =
+    ["of", "lookup", "first", "merge", "if", "calc", "=", "read", "fn", "none", "form", "table", "fold", "script", "is", "try", "value"];
+/// Tests that are methods of the same name.
+const TESTS: [&str; 5] = ["contains", "meets", "every", "between", "given"];
+
+struct TableWriter<'p> {
+    taken: &'p [Arc<str>],
+    /// The variables of the queries around a position; the item of the rule lies below them.
+    variables: Vec<&'p str>,
+    /// The mark that names have not, where a condition is written.
+    bare: Option<char>,
+    is_partial: bool,
+}
+
+/// A part of an expression.
+enum Part<'p> {
+    /// A path or a field: `$a.b`, `@a.b`.
+    Reference(String),
+    Literal(TableData),
+    /// A query of which more may follow.
+    Query(ItemsQuery),
+    /// Any other value.
+    Value(TableData),
+    /// A condition.
+    Condition(TableNode),
+    Brackets(Pair<'p, Rule>),
+}
+
+/// A query: `{ of = … }`.
+#[derive(Default)]
+struct ItemsQuery {
+    keys: Vec<(String, TableNode)>,
+    /// It gives one item.
+    is_single: bool,
+    /// It asks whether there is an item.
+    is_test: bool,
+}
+
+impl ItemsQuery {
+    fn has(&self, keys: &[&str]) -> bool {
+        self.keys.iter().any(|(known, _)| keys.contains(&known.as_str()))
+    }
+
+    fn add(&mut self, key: &str, at: usize, data: TableData) {
+        self.keys.push((key.to_owned(), TableNode { at, data }));
+    }
+}
+
+fn table<const N: usize>(at: usize, fields: [(&str, TableNode); N]) -> TableNode {
+    TableNode { at, data: TableData::Table(fields.into_iter().map(|(key, node)| (key.to_owned(), node)).collect()) }
+}
+
+fn node(at: usize, data: TableData) -> TableNode {
+    TableNode { at, data }
+}
+
+fn text(at: usize, text: &str) -> TableNode {
+    node(at, TableData::Text(text.to_owned()))
+}
+
+fn inner<'p>(pair: &Pair<'p, Rule>) -> Vec<Pair<'p, Rule>> {
+    pair.clone().into_inner().collect()
+}
+
+fn start(pair: &Pair<'_, Rule>) -> usize {
+    pair.as_span().start()
+}
+
+fn is_word(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
+}
+
+impl<'p> TableWriter<'p> {
+    /// A condition in which names with a mark stand bare.
+    fn condition(&mut self, bare: Option<char>, pair: Pair<'p, Rule>) -> Option<TableNode> {
+        let around = std::mem::replace(&mut self.bare, bare);
+        let condition = self.tests(pair);
+        self.bare = around;
+        condition
+    }
+
+    /// A value or condition in which a variable is the item.
+    fn within<T>(&mut self, variable: &Pair<'p, Rule>, write: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        let name = variable.as_str().trim();
+        if !is_word(name) || matches!(name, "outer" | "item" | "true" | "false" | "null") {
+            return None;
+        }
+        self.variables.push(name);
+        let written = write(self);
+        self.variables.pop();
+        written
+    }
+
+    // ---- conditions ------------------------------------------------------------------------------------------------------
+
+    /// A part that no test says.
+    fn remainder(&self, pair: &Pair<'p, Rule>) -> Option<TableNode> {
+        self.is_partial.then(|| table(start(pair), [("=", text(start(pair), pair.as_str().trim()))]))
+    }
+
+    fn tests(&mut self, pair: Pair<'p, Rule>) -> Option<TableNode> {
+        match inner(&pair).as_slice() {
+            [chain] if chain.as_rule() == Rule::chain => self.alternatives(chain),
+            _ => self.remainder(&pair),
+        }
+    }
+
+    fn alternatives(&mut self, chain: &Pair<'p, Rule>) -> Option<TableNode> {
+        let parts = inner(chain);
+        if parts.iter().any(|part| part.as_rule() == Rule::or) {
+            let sides = parts.split(|part| part.as_rule() == Rule::or);
+            let list = sides.map(|side| self.conjunction(side)).collect::<Option<Vec<_>>>()?;
+            return Some(table(start(chain), [("any", node(start(chain), TableData::List(list)))]));
+        }
+        self.conjunction(&parts)
+    }
+
+    /// A row of operands without `||`.
+    fn conjunction(&mut self, parts: &[Pair<'p, Rule>]) -> Option<TableNode> {
+        if parts.iter().any(|part| part.as_rule() == Rule::and) {
+            let sides = parts.split(|part| part.as_rule() == Rule::and);
+            let list = sides.map(|side| self.conjunction(side)).collect::<Option<Vec<_>>>()?;
+            return Some(join_tests(start(parts.first()?), list));
+        }
+        let written = match parts {
+            [operand] => return self.truth(operand),
+            [left, comparison, right] => self.comparison(left, comparison.as_rule(), right),
+            _ => None,
+        };
+        let (first, last) = (parts.first()?, parts.last()?);
+        let whole = first.get_input().get(start(first)..last.as_span().end())?;
+        written.or_else(|| self.is_partial.then(|| table(start(first), [("=", text(start(first), whole.trim()))])))
+    }
+
+    /// The test of a path or a field.
+    fn test(&self, at: usize, key: &str, test: TableData) -> TableNode {
+        let bare = self.bare.and_then(|mark| key.strip_prefix(mark));
+        let bare = bare.filter(|name| !name.is_empty() && !COMBINING.contains(name) && !name.starts_with("outer"));
+        table(at, [(bare.unwrap_or(key), node(at, test))])
+    }
+
+    /// The test of any value.
+    fn test_value(&self, at: usize, tested: Part<'p>, test: TableData) -> Option<TableNode> {
+        let is = ("is".to_owned(), node(at, test));
+        Some(match tested {
+            Part::Reference(key) => self.test(at, &key, is.1.data),
+            Part::Query(mut query) if !query.is_test => {
+                query.keys.push(is);
+                node(at, TableData::Table(query.keys))
+            }
+            Part::Value(data) => {
+                let list = TableData::List(vec![node(at, data)]);
+                table(at, [("of", node(at, list)), ("take", node(at, TableData::Int(1))), ("is", is.1)])
+            }
+            _ => return None,
+        })
+    }
+
+    /// An operand that is true or false.
+    fn truth(&mut self, pair: &Pair<'p, Rule>) -> Option<TableNode> {
+        let mut parts = inner(pair);
+        let (operand, at) = (parts.pop()?, start(pair));
+        let is_negated = match parts.as_slice() {
+            [] => false,
+            [sign] if sign.as_rule() == Rule::not => true,
+            // `!!a` and `-a` are written by nobody
+            _ => return self.remainder(pair),
+        };
+        let written = match self.operand(&operand) {
+            Some(Part::Reference(key)) => Some(self.test(at, &key, TableData::Bool(true))),
+            Some(Part::Literal(TableData::Bool(truth))) => Some(node(at, TableData::Bool(truth))),
+            Some(Part::Query(query)) if query.is_test => Some(node(at, TableData::Table(query.keys))),
+            Some(Part::Query(query)) if query.is_single => self.test_value(at, Part::Query(query), TableData::Bool(true)),
+            Some(Part::Value(data @ TableData::Table(_))) => self.test_value(at, Part::Value(data), TableData::Bool(true)),
+            Some(Part::Condition(condition)) => Some(condition),
+            Some(Part::Brackets(inside)) => self.tests(inside),
+            _ => None,
+        };
+        match written {
+            Some(mut positive) if is_negated => {
+                let is_open = matches!(&positive.data, TableData::Table(fields) if fields.iter().any(|(key, _)| key == "="));
+                if is_open {
+                    return self.remainder(pair);
+                }
+                Some(if negate_test(&mut positive) { positive } else { table(at, [("not", positive)]) })
+            }
+            Some(positive) => Some(positive),
+            None => self.remainder(pair),
+        }
+    }
+
+    fn comparison(&mut self, left: &Pair<'p, Rule>, comparison: Rule, right: &Pair<'p, Rule>) -> Option<TableNode> {
+        let at = start(left);
+        let tested = self.unary(left)?;
+        let compared = self.unary(right)?;
+        let word = |word: &str, data: TableData| TableData::Table(vec![(word.to_owned(), node(start(right), data))]);
+        let test = match (comparison, compared) {
+            (Rule::eq, Part::Literal(TableData::Table(none))) if is_none(&none) => word("exists", TableData::Bool(false)),
+            (Rule::ne, Part::Literal(TableData::Table(none))) if is_none(&none) => word("exists", TableData::Bool(true)),
+            // a truth is not a comparison, and a table or a list of tests is none
+            (_, Part::Literal(TableData::Bool(_) | TableData::Table(_)) | Part::Condition(_)) => return None,
+            (_, Part::Value(TableData::Table(fields))) if fields.iter().all(|(key, _)| !FORM_KEYS.contains(&key.as_str())) => return None,
+            (Rule::within, Part::Value(TableData::List(list))) => TableData::List(list),
+            (_, Part::Value(TableData::List(_))) => return None,
+            (Rule::within, Part::Literal(TableData::List(list))) => {
+                let is_meant = |node: &TableNode| matches!(node.data, TableData::Text(_) | TableData::Int(_) | TableData::Float(_));
+                TableData::List(Some(list).filter(|list| !list.is_empty() && list.iter().all(is_meant))?)
+            }
+            (_, Part::Literal(TableData::List(_))) => return None,
+            (rule, compared) => {
+                let is_text = matches!(compared, Part::Literal(TableData::Text(_)));
+                let value = self.finish(compared)?;
+                match rule {
+                    Rule::eq => value,
+                    Rule::ne => word("ne", value),
+                    Rule::within if !is_text => word("in", value),
+                    _ if is_text => return None,
+                    Rule::lt => word("lt", value),
+                    Rule::le => word("le", value),
+                    Rule::gt => word("gt", value),
+                    Rule::ge => word("ge", value),
+                    _ => return None,
+                }
+            }
+        };
+        self.test_value(at, tested, test)
+    }
+
+    // ---- values ----------------------------------------------------------------------------------------------------------
+
+    /// A value. Conditions in it are about the scene.
+    fn value(&mut self, pair: Pair<'p, Rule>) -> Option<TableNode> {
+        let around = (std::mem::replace(&mut self.bare, Some('$')), std::mem::replace(&mut self.is_partial, false));
+        let value = self.choice(&pair);
+        (self.bare, self.is_partial) = around;
+        value
+    }
+
+    fn choice(&mut self, pair: &Pair<'p, Rule>) -> Option<TableNode> {
+        let parts = inner(pair);
+        let at = start(pair);
+        match parts.as_slice() {
+            [chain] if chain.as_rule() == Rule::chain => self.chain(chain),
+            [chain, then, other] => {
+                let condition = self.alternatives(chain)?;
+                let then = if then.as_rule() == Rule::chain { self.chain(then)? } else { self.value(then.clone())? };
+                let other = self.value(other.clone())?;
+                if matches!(&other.data, TableData::Table(fields) if is_none(fields)) {
+                    return Some(table(at, [("if", condition), ("then", then)]));
+                }
+                Some(table(at, [("if", condition), ("then", then), ("else", other)]))
+            }
+            _ => None,
+        }
+    }
+
+    fn chain(&mut self, chain: &Pair<'p, Rule>) -> Option<TableNode> {
+        let parts = inner(chain);
+        let at = start(chain);
+        if let [operand] = parts.as_slice() {
+            if inner(operand).len() == 1 {
+                let part = self.operand(&inner(operand).pop()?)?;
+                return self.finish(part).map(|data| node(at, data));
+            }
+            if let Some(Part::Literal(number)) = self.unary(operand) {
+                return Some(node(at, number));
+            }
+        }
+        if parts.len() > 1 && parts.iter().skip(1).step_by(2).all(|operator| operator.as_rule() == Rule::add) {
+            return self.joined_text(at, &parts);
+        }
+        let condition = self.alternatives(chain)?;
+        // `= a` is a field and no condition
+        Some(table(at, [("is", condition)]))
+    }
+
+    /// `'a ' + b`: a text with holes.
+    fn joined_text(&mut self, at: usize, parts: &[Pair<'p, Rule>]) -> Option<TableNode> {
+        let (mut joined, mut has_text) = (String::new(), false);
+        for operand in parts.iter().step_by(2) {
+            match self.unary(operand)? {
+                Part::Literal(TableData::Text(piece)) => {
+                    has_text = true;
+                    joined.push_str(piece.strip_prefix("$$").map_or(&*piece, |_| piece.get(1..).unwrap_or_default()));
+                    if joined.ends_with('{') {
+                        return None;
+                    }
+                }
+                Part::Reference(reference) if !reference.contains("]") => joined.push_str(&format!("{{{{{reference}}}}}")),
+                _ => return None,
+            }
+        }
+        // it would be read as a reference
+        let is_text = has_text && !joined.starts_with(['$', '@']);
+        is_text.then(|| node(at, TableData::Text(joined)))
+    }
+
+    /// What a part is as a value.
+    fn finish(&mut self, part: Part<'p>) -> Option<TableData> {
+        Some(match part {
+            Part::Reference(reference) => TableData::Text(reference),
+            Part::Literal(data) | Part::Value(data) => data,
+            Part::Query(query) if query.is_test => return None,
+            Part::Query(query) => TableData::Table(query.keys),
+            Part::Condition(condition) => {
+                let at = condition.at;
+                table(at, [("is", condition)]).data
+            }
+            Part::Brackets(pair) => self.value(pair)?.data,
+        })
+    }
+
+    /// An operand with a sign that is its own.
+    fn unary(&mut self, pair: &Pair<'p, Rule>) -> Option<Part<'p>> {
+        let mut parts = inner(pair);
+        let operand = self.operand(&parts.pop()?)?;
+        match (operand, parts.as_slice()) {
+            (Part::Brackets(pair), []) => {
+                let data = self.value(pair)?.data;
+                Some(match data {
+                    // `(a + 'b')` and the like
+                    TableData::Text(_) => return None,
+                    data => Part::Value(data),
+                })
+            }
+            (operand, []) => Some(operand),
+            (Part::Literal(TableData::Int(n)), [sign]) if sign.as_rule() == Rule::neg => {
+                Some(Part::Literal(TableData::Int(n.checked_neg()?)))
+            }
+            (Part::Literal(TableData::Float(n)), [sign]) if sign.as_rule() == Rule::neg => Some(Part::Literal(TableData::Float(-n))),
+            _ => None,
+        }
+    }
+
+    fn operand(&mut self, pair: &Pair<'p, Rule>) -> Option<Part<'p>> {
+        let mut steps = pair.clone().into_inner().peekable();
+        let atom = steps.next()?;
+        // functions in groups are those of CEL
+        if atom.as_rule() == Rule::name && GROUPS.contains(&atom.as_str()) && steps.peek().is_some() {
+            let (select, None) = (steps.next()?, steps.next()) else { return None };
+            return self.bind(atom.as_str(), &select);
+        }
+        let mut part = self.atom(atom)?;
+        for step in steps {
+            part = self.step(part, &step)?;
+        }
+        Some(part)
+    }
+
+    /// `cel.bind(name, value, body)`: a query of one element.
+    fn bind(&mut self, group: &str, select: &Pair<'p, Rule>) -> Option<Part<'p>> {
+        let [name, arguments] = inner(select).try_into().ok()?;
+        let [variable, value, body] = inner(&arguments).try_into().ok()?;
+        if (group, name.as_str()) != ("cel", "bind") {
+            return None;
+        }
+        let at = start(&value);
+        let value = self.value(value)?;
+        let body = self.within(&variable, |this| this.value(body))?;
+        let mut query = ItemsQuery { is_single: true, ..ItemsQuery::default() };
+        query.add("of", at, TableData::List(vec![value]));
+        query.add("take", at, TableData::Int(1));
+        query.keys.push(("get".into(), body));
+        Some(Part::Query(query))
+    }
+
+    fn atom(&mut self, atom: Pair<'p, Rule>) -> Option<Part<'p>> {
+        let at = start(&atom);
+        Some(match (atom.as_rule(), atom.as_str()) {
+            (Rule::name, "true") => Part::Literal(TableData::Bool(true)),
+            (Rule::name, "false") => Part::Literal(TableData::Bool(false)),
+            (Rule::name, "null") => Part::Literal(TableData::Table(vec![("none".into(), node(at, TableData::Bool(true)))])),
+            (Rule::name, name) => Part::Reference(self.field(name)?),
+            (Rule::path, path) => Part::Reference(path.to_owned()),
+            (Rule::number, number) => Part::Literal(match read_number(number)? {
+                WrittenNumber::Int(n) => TableData::Int(n),
+                WrittenNumber::Float(n) => TableData::Float(n),
+            }),
+            (Rule::string, _) => Part::Literal(TableData::Text(plain_text(read_string(&atom).ok()?)?)),
+            (Rule::list, _) => {
+                let elements = atom.into_inner().map(|element| {
+                    let [element] = inner(&element).try_into().ok()?;
+                    self.value(element)
+                });
+                let elements = elements.collect::<Option<Vec<_>>>()?;
+                let is_literal = |node: &TableNode| {
+                    matches!(&node.data, TableData::Text(text) if !text.starts_with(['$', '@']) && !text.contains("{{"))
+                        || matches!(node.data, TableData::Int(_) | TableData::Float(_))
+                };
+                let is_literal = elements.iter().all(is_literal);
+                let list = TableData::List(elements);
+                if is_literal { Part::Literal(list) } else { Part::Value(list) }
+            }
+            (Rule::table, _) => {
+                let mut fields: Vec<(String, TableNode)> = Vec::new();
+                for entry in atom.into_inner() {
+                    let [key, value] = inner(&entry).try_into().ok()?;
+                    let TableData::Text(key) = self.value(key)?.data else { return None };
+                    let is_plain = !key.starts_with(['$', '@']) && !FORM_KEYS.contains(&key.as_str());
+                    if !is_plain || fields.iter().any(|(known, _)| *known == key) {
+                        return None;
+                    }
+                    fields.push((key, self.value(value)?));
+                }
+                Part::Value(TableData::Table(fields))
+            }
+            (Rule::call, _) => {
+                let [name, arguments] = inner(&atom).try_into().ok()?;
+                return self.call(at, name.as_str(), None, &inner(&arguments));
+            }
+            (Rule::conditional, _) => Part::Brackets(atom),
+            _ => return None,
+        })
+    }
+
+    /// A variable or a field, as tables write it.
+    fn field(&self, name: &str) -> Option<String> {
+        let outer = |levels: usize| format!("@{}", "outer.".repeat(levels));
+        match self.variables.iter().rev().position(|variable| *variable == name) {
+            Some(levels) => Some(outer(levels).trim_end_matches('.').to_owned()),
+            // `item` may be the item around an element
+            None if matches!(name, "item" | "outer") || self.taken.iter().any(|taken| **taken == *name) => None,
+            None => Some(format!("{}{name}", outer(self.variables.len()))),
+        }
+    }
+
+    fn step(&mut self, part: Part<'p>, step: &Pair<'p, Rule>) -> Option<Part<'p>> {
+        let parts = inner(step);
+        let at = start(step);
+        if parts.iter().any(|part| part.as_rule() == Rule::optional) {
+            return None;
+        }
+        match (step.as_rule(), parts.as_slice()) {
+            (Rule::select, [field]) => {
+                let field = Some(field.as_str()).filter(|field| is_word(field) && *field != "outer")?;
+                self.select(at, part, field)
+            }
+            (Rule::select, [method, arguments]) => self.call(at, method.as_str(), Some(part), &inner(arguments)),
+            (Rule::index, [index]) => {
+                let Part::Reference(reference) = part else { return None };
+                let index = match self.value(index.clone())?.data {
+                    TableData::Int(n @ 0..) => n.to_string(),
+                    TableData::Text(text) if text.starts_with(['$', '@']) && !text.contains([']', '[', '{']) => format!("[{text}]"),
+                    TableData::Text(text) if !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-".contains(c)) => text,
+                    _ => return None,
+                };
+                Some(Part::Reference(extend(&reference, &index)))
+            }
+            _ => None,
+        }
+    }
+
+    /// `.field` of a part.
+    fn select(&mut self, at: usize, part: Part<'p>, field: &str) -> Option<Part<'p>> {
+        match part {
+            Part::Reference(reference) => Some(Part::Reference(extend(&reference, field))),
+            Part::Query(mut query) if query.is_single => {
+                match query.keys.iter_mut().find(|(key, _)| key == "get") {
+                    Some((_, TableNode { data: TableData::Text(get), .. })) if get.starts_with('@') => *get = extend(get, field),
+                    Some(_) => return None,
+                    None => query.add("get", at, TableData::Text(format!("@{field}"))),
+                }
+                Some(Part::Query(query))
+            }
+            _ => None,
+        }
+    }
+
+    /// A call of a function, or of a method of a part.
+    fn call(&mut self, at: usize, name: &str, of: Option<Part<'p>>, arguments: &[Pair<'p, Rule>]) -> Option<Part<'p>> {
+        let named = arguments.iter().filter(|argument| argument.as_rule() == Rule::named);
+        let positional: Vec<Pair<'p, Rule>> = arguments.iter().filter(|argument| argument.as_rule() != Rule::named).cloned().collect();
+        let by_name = named.map(|argument| <[Pair<'p, Rule>; 2]>::try_from(inner(argument)).ok()).collect::<Option<Vec<_>>>()?;
+        if let Some(Part::Query(query)) = of {
+            return self.query(at, name, query, &positional, &by_name);
+        }
+        let is_plain = by_name.is_empty();
+        match (name, of, positional.as_slice()) {
+            ("list", None, [of]) => self.list(of, &by_name),
+            ("fact", None, [row, about @ ..]) if is_plain && self.is_about_item(about) => {
+                let row = self.value(row.clone()).filter(|row| is_literal_text(&row.data))?;
+                Some(Part::Condition(table(at, [("fact", row)])))
+            }
+            ("value" | "form", None, [row, about @ ..]) if is_plain && self.is_about_item(about) => {
+                let row = self.value(row.clone()).filter(|row| is_literal_text(&row.data))?;
+                Some(Part::Value(table(at, [(name, row)]).data))
+            }
+            ("read" | "try", None, [one]) if is_plain => {
+                let one = self.value(one.clone())?;
+                Some(Part::Value(table(at, [(name, one)]).data))
+            }
+            ("first" | "merge", None, [_, _, ..]) if is_plain => {
+                let list = positional.into_iter().map(|value| self.value(value)).collect::<Option<Vec<_>>>()?;
+                Some(Part::Value(table(at, [(name, node(at, TableData::List(list)))]).data))
+            }
+            ("lookup" | "table", None, [first]) if !is_plain || name == "table" => {
+                let first = (name.to_owned(), self.value(first.clone())?);
+                self.named(first, &by_name)
+            }
+            (test, Some(of), arguments) if is_plain && self.may_test(&of) && is_test(test, arguments.len()) => {
+                let test = self.method_test(test, arguments)?;
+                self.test_value(at, of, test).map(Part::Condition)
+            }
+            (name, of, positional) if !GROUPS.contains(&name) && !CEL_NAMES.contains(&name) => {
+                if is_plain && SHARED_NAMES.contains(&name) {
+                    return None;
+                }
+                let main = match (of, positional) {
+                    (Some(of), []) => Some(node(at, self.finish(of)?)),
+                    (None, [of]) => Some(self.value(of.clone())?),
+                    (None, []) => None,
+                    _ => return None,
+                };
+                let Part::Value(TableData::Table(mut fields)) = self.named(("fn".into(), text(at, name)), &by_name)? else { return None };
+                let has_main = fields.iter().any(|(key, _)| key == "of");
+                if let Some(main) = main.filter(|_| !has_main) {
+                    fields.insert(1, ("of".into(), main));
+                }
+                Some(Part::Value(TableData::Table(fields)))
+            }
+            _ => None,
+        }
+    }
+
+    /// A table of a first key and of values by name.
+    fn named(&mut self, first: (String, TableNode), by_name: &[[Pair<'p, Rule>; 2]]) -> Option<Part<'p>> {
+        let mut fields = vec![first];
+        for [name, value] in by_name {
+            let name = name.as_str().trim();
+            if fields.iter().any(|(known, _)| known == name) {
+                return None;
+            }
+            fields.push((name.to_owned(), self.value(value.clone())?));
+        }
+        Some(Part::Value(TableData::Table(fields)))
+    }
+
+    /// Whether a row that is named here is about the item of the table: the only one, or the variable that is named.
+    fn is_about_item(&self, about: &[Pair<'p, Rule>]) -> bool {
+        match about {
+            [] => self.variables.is_empty(),
+            [about] => self.variables.last().is_some_and(|variable| *variable == about.as_str().trim()),
+            _ => false,
+        }
+    }
+
+    /// Whether a method of a part may be a test.
+    fn may_test(&self, of: &Part<'p>) -> bool {
+        matches!(of, Part::Reference(_) | Part::Value(_))
+    }
+
+    fn method_test(&mut self, name: &str, arguments: &[Pair<'p, Rule>]) -> Option<TableData> {
+        let word = |word: &str, test: TableNode| TableData::Table(vec![(word.to_owned(), test)]);
+        let argument = match arguments {
+            [] => None,
+            [argument] => Some(self.value(argument.clone())?),
+            _ => None,
+        };
+        Some(match (name, argument) {
+            ("isEmpty", None) => word("nonempty", node(0, TableData::Bool(false))),
+            ("given", None) => word("given", node(0, TableData::Bool(true))),
+            ("matches", Some(pattern)) => {
+                let is_pattern = matches!(&pattern.data, TableData::Text(text) if text.starts_with('/') && text.rfind('/') > Some(0));
+                word("matches", Some(pattern).filter(|_| is_pattern)?)
+            }
+            ("startsWith", Some(start)) => word("starts", start),
+            ("contains" | "meets" | "every", Some(value)) => word(name, value),
+            ("between", None) => {
+                let bounds = arguments.iter().map(|bound| self.value(bound.clone())).collect::<Option<Vec<_>>>()?;
+                word("between", node(0, TableData::List(bounds)))
+            }
+            _ => return None,
+        })
+    }
+
+    /// `list('name')`: the items of a list of the pack; `list(value)`: those of a value.
+    fn list(&mut self, of: &Pair<'p, Rule>, by_name: &[[Pair<'p, Rule>; 2]]) -> Option<Part<'p>> {
+        let at = start(of);
+        let mut query = ItemsQuery::default();
+        query.keys.push(("of".into(), self.value(of.clone())?));
+        for [name, value] in by_name {
+            if name.as_str().trim() != "include_disabled" {
+                return None;
+            }
+            query.add("include_disabled", at, self.value(value.clone())?.data);
+        }
+        Some(Part::Query(query))
+    }
+
+    /// A method of a query.
+    fn query(
+        &mut self,
+        at: usize,
+        name: &str,
+        mut query: ItemsQuery,
+        arguments: &[Pair<'p, Rule>],
+        by_name: &[[Pair<'p, Rule>; 2]],
+    ) -> Option<Part<'p>> {
+        let is_over = query.is_test || query.has(&["count", "join"]);
+        let is_counted = query.has(&["take", "skip"]);
+        match (name, arguments) {
+            ("isEmpty", []) if by_name.is_empty() && !query.is_test && !query.has(&["count"]) => {
+                let test = TableData::Table(vec![("nonempty".into(), node(at, TableData::Bool(false)))]);
+                return self.test_value(at, Part::Query(query), test).map(Part::Condition);
+            }
+            _ if is_over => return None,
+            ("join", [separator]) if !query.is_single => {
+                query.keys.push(("join".into(), self.value(separator.clone())?));
+                for [name, value] in by_name {
+                    if name.as_str().trim() != "trim" {
+                        return None;
+                    }
+                    query.keys.push(("trim".into(), self.value(value.clone())?));
+                }
+            }
+            _ if !by_name.is_empty() => return None,
+            ("filter" | "exists" | "count", [variable, condition]) if !is_counted && !query.has(&["where", "get"]) => {
+                let condition = self.within(variable, |this| this.condition(Some('@'), condition.clone()))?;
+                query.keys.push(("where".into(), condition));
+                match name {
+                    "exists" => query.is_test = true,
+                    "count" => query.add("count", at, TableData::Bool(true)),
+                    _ => {}
+                }
+            }
+            ("count", []) if !query.is_single => query.add("count", at, TableData::Bool(true)),
+            ("sortBy", [variable, key]) if !is_counted && !query.has(&["by", "get"]) => {
+                let keys = self.within(variable, |this| this.sort_keys(key.clone()))?;
+                query.keys.push(("by".into(), node(start(key), TableData::List(keys))));
+            }
+            ("skip", [count]) if !is_counted => query.keys.push(("skip".into(), self.value(count.clone())?)),
+            ("take", [count]) if !query.has(&["take"]) => {
+                let count = self.value(count.clone())?;
+                // one item alone is `.first()`
+                query.keys.push(("take".into(), Some(count).filter(|count| count.data != TableData::Int(1))?));
+            }
+            ("last", [count]) if !is_counted => {
+                query.add("end", at, TableData::Text("last".into()));
+                let count = self.value(count.clone())?;
+                query.keys.push(("take".into(), Some(count).filter(|count| count.data != TableData::Int(1))?));
+            }
+            ("first" | "last", []) if !query.has(&["take"]) && (name == "first" || !query.has(&["skip"])) => {
+                if name == "last" {
+                    query.add("end", at, TableData::Text("last".into()));
+                }
+                query.add("take", at, TableData::Int(1));
+                query.is_single = true;
+            }
+            ("map", [variable, value]) if !query.has(&["get"]) => {
+                let value = self.within(variable, |this| this.value(value.clone()))?;
+                query.keys.push(("get".into(), value));
+            }
+            _ => return None,
+        }
+        Some(Part::Query(query))
+    }
+
+    /// `-e.order`, `[e.order, e.name]`.
+    fn sort_keys(&mut self, pair: Pair<'p, Rule>) -> Option<Vec<TableNode>> {
+        let [chain] = inner(&pair).try_into().ok()?;
+        let [unary] = inner(&chain).try_into().ok()?;
+        let mut parts = inner(&unary);
+        let (operand, at) = (parts.pop()?, start(&unary));
+        if let ([list], []) = (inner(&operand).as_slice(), parts.as_slice())
+            && list.as_rule() == Rule::list
+        {
+            let keys = list.clone().into_inner().map(|element| self.sort_keys(inner(&element).pop()?)?.pop());
+            return keys.collect();
+        }
+        let Part::Reference(key) = self.operand(&operand)? else { return None };
+        let key = key.strip_prefix('@').filter(|key| !key.is_empty() && !key.starts_with("outer"))?;
+        match parts.as_slice() {
+            [] => Some(vec![text(at, key)]),
+            [sign] if sign.as_rule() == Rule::neg => Some(vec![text(at, &format!("-{key}"))]),
+            _ => None,
+        }
+    }
+}
+
+fn is_test(name: &str, arguments: usize) -> bool {
+    match name {
+        "isEmpty" | "given" => arguments == 0,
+        "between" => matches!(arguments, 1 | 2) && TESTS.contains(&name),
+        "matches" | "startsWith" => arguments == 1,
+        name => arguments == 1 && TESTS.contains(&name),
+    }
+}
+
+fn is_none(fields: &[(String, TableNode)]) -> bool {
+    matches!(fields, [(key, _)] if key == "none")
+}
+
+fn is_literal_text(data: &TableData) -> bool {
+    matches!(data, TableData::Text(text) if !text.starts_with(['$', '@']) && !text.contains("{{"))
+}
+
+/// A reference with a step more.
+fn extend(reference: &str, step: &str) -> String {
+    if reference == "@" { format!("@{step}") } else { format!("{reference}.{step}") }
+}
+
+/// A text that means itself, as tables write it.
+fn plain_text(text: String) -> Option<String> {
+    match text.chars().next() {
+        _ if text.contains("{{$") || text.contains("{{@") => None,
+        Some('$') => Some(format!("${text}")),
+        Some('@') => None,
+        _ => Some(text),
+    }
+}
+
+/// All of these must hold: one table, if they have different keys.
+fn join_tests(at: usize, list: Vec<TableNode>) -> TableNode {
+    let mut joined: Vec<(String, TableNode)> = Vec::new();
+    for tests in &list {
+        let TableData::Table(fields) = &tests.data else { return table(at, [("all", node(at, TableData::List(list)))]) };
+        for (key, field) in fields {
+            let is_own = matches!(key.as_str(), "=" | "of" | "take" | "get" | "is") || joined.iter().any(|(known, _)| known == key);
+            if is_own {
+                return table(at, [("all", node(at, TableData::List(list)))]);
+            }
+            joined.push((key.clone(), field.clone()));
+        }
+    }
+    node(at, TableData::Table(joined))
+}
+
+/// Turns a test into its opposite. `false` if tables have no word for it.
+fn negate_test(tests: &mut TableNode) -> bool {
+    let TableData::Table(fields) = &mut tests.data else { return false };
+    if let Some((_, of)) = fields.iter().find(|(key, _)| key == "of") {
+        let at = of.at;
+        if fields.iter().all(|(key, _)| key != "is") {
+            let empty = TableData::Table(vec![("nonempty".into(), node(at, TableData::Bool(false)))]);
+            fields.push(("is".into(), node(at, empty)));
+            return true;
+        }
+        return false;
+    }
+    let [(key, test)] = fields.as_mut_slice() else { return false };
+    if COMBINING.contains(&key.as_str()) {
+        return false;
+    }
+    match &mut test.data {
+        TableData::Bool(truth) => *truth = !*truth,
+        TableData::List(list) => {
+            let several = node(test.at, TableData::List(std::mem::take(list)));
+            test.data = TableData::Table(vec![("ne".into(), several)]);
+        }
+        TableData::Table(words) => match words.as_mut_slice() {
+            [(word, TableNode { data: TableData::Bool(truth), .. })] if word == "nonempty" => *truth = !*truth,
+            _ => return false,
+        },
+        _ => return false,
+    }
+    true
+}
