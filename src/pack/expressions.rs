@@ -29,8 +29,9 @@ impl ExpressionWriter<'_> {
         match &mut node.data {
             NodeValue::List(list) => {
                 for element in list {
-                    let inside = if matches!(place, WordPlace::Value | WordPlace::Condition) { under(place, "", element) } else { place };
-                    self.write(element, inside, bare);
+                    // a condition that is an expression has no key that would tell it from a value
+                    let is_value = place == WordPlace::Value || place == WordPlace::Condition && element.get("=").is_none();
+                    self.write(element, if is_value { under(place, "", element) } else { place }, bare);
                 }
             }
             NodeValue::Table(table) => {

@@ -16,7 +16,7 @@ use super::extends::LayerDocs;
 use super::read::RuleDocument;
 use super::rows;
 use super::rows::{IncomingRow, RowMove};
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Sources, Span, TableField, limits};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, NodeValue, Report, Span, TableField, limits};
 use crate::model::pack::{OverlayDecision, PackRow, PackRows, ShadowedValue};
 use crate::program::condition_terms;
 use crate::template;

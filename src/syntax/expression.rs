@@ -251,7 +251,7 @@ impl ExpressionCompiler<'_, '_, '_> {
         let Some(atom) = inner.next() else { return Err(syntax_error(self.text, 0)) };
         let at = atom.as_span().start();
         let is_free = |this: &Self, name: &str| !this.names.iter().any(|known| &**known == name);
-        let mut part = match atom.as_rule() {
+        let part = match atom.as_rule() {
             Rule::name if !matches!(atom.as_str(), "true" | "false" | "null") => {
                 let word = atom.as_str();
                 // `math.abs(…)`
@@ -345,13 +345,20 @@ impl ExpressionCompiler<'_, '_, '_> {
         // `item.role` beside the elements of a field of the item
         let is_variable = self.names.iter().any(|known| **known == *first);
         let outside = self.cx.outside_elements.filter(|_| first == "item" && !is_variable);
+        // the item as a whole
+        let is_item = first == "this" && !is_variable;
+        if is_item && rest.is_empty() && self.cx.has_item() {
+            let up = u8::try_from(self.names.len()).unwrap_or(u8::MAX);
+            return CompiledPart::of(Expr::Field(FieldRef { up, field: None, rest: Box::new([]) }));
+        }
         let (first, rest, outer) = match (outside, rest) {
             (Some(outside), [field, rest @ ..]) => (field, rest, self.cx.scope_count().saturating_sub(outside)),
+            (_, [field, rest @ ..]) if is_item => (field, rest, 0),
             _ => (first, rest, 0),
         };
         let outer = u8::try_from(outer).unwrap_or(u8::MAX);
         let mut rest = rest.iter().map(|step| Arc::<str>::from(step.as_str()));
-        let known = self.names.iter().rev().position(|known| **known == **first).filter(|_| outer == 0);
+        let known = self.names.iter().rev().position(|known| **known == **first).filter(|_| outer == 0 && !is_item);
         let (up, name) = match known {
             Some(up) => (up, rest.next()),
             None => {

@@ -7,17 +7,17 @@ use pest::iterators::Pair;
 use pest::pratt_parser::{Assoc, Op as Precedence, PrattParser};
 
 /// The bytes that an expression may have.
-pub const LENGTH: usize = 1 << 16;
+pub(super) const LENGTH: usize = 1 << 16;
 /// How deep its brackets may nest.
-pub const NESTING: usize = 96;
+pub(super) const NESTING: usize = 96;
 
 #[derive(pest_derive::Parser)]
 #[grammar = "grammar/expression.pest"]
-pub struct ExpressionGrammar;
+pub(super) struct ExpressionGrammar;
 
 /// A number as it is written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum WrittenNumber {
+pub(super) enum WrittenNumber {
     /// Without a point or an exponent.
     Int(i64),
     /// Any other.
@@ -25,7 +25,7 @@ pub enum WrittenNumber {
 }
 
 /// The precedence of the operators, weakest first.
-pub static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
+pub(super) static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
     let left = |rule| Precedence::infix(rule, Assoc::Left);
     PrattParser::new()
         .op(left(Rule::or))
@@ -39,7 +39,7 @@ pub static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
 ///
 /// # Errors
 /// Where it becomes too deep, in bytes.
-pub fn check_nesting(text: &str) -> Result<(), usize> {
+pub(super) fn check_nesting(text: &str) -> Result<(), usize> {
     let (mut depth, mut choices) = (0_usize, 0_usize);
     let mut at = 0;
     while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -76,7 +76,7 @@ fn string_length(text: &str, quote: char, is_raw: bool) -> usize {
 }
 
 /// A number as it is written; `None` if it is too large.
-pub fn read_number(text: &str) -> Option<WrittenNumber> {
+pub(super) fn read_number(text: &str) -> Option<WrittenNumber> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => i64::from_str_radix(digits, 16).ok().map(WrittenNumber::Int),
         None if text.contains(['.', 'e', 'E']) => text.parse().ok().map(WrittenNumber::Float),
@@ -88,7 +88,7 @@ pub fn read_number(text: &str) -> Option<WrittenNumber> {
 ///
 /// # Errors
 /// The byte of the escape, and a sentence.
-pub fn read_string(pair: &Pair<'_, Rule>) -> Result<String, (usize, String)> {
+pub(super) fn read_string(pair: &Pair<'_, Rule>) -> Result<String, (usize, String)> {
     let Some(inner) = pair.clone().into_inner().next() else { return Ok(String::new()) };
     if matches!(inner.as_rule(), Rule::raw | Rule::raw_s | Rule::raw_3 | Rule::raw_3s) {
         return Ok(inner.as_str().to_owned());

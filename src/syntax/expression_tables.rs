@@ -83,7 +83,7 @@ pub const CEL_NAMES: [&str; 48] = [
 /// The first words of functions that stand in a group.
 pub const GROUPS: [&str; 5] = ["cel", "math", "strings", "optional", "regex"];
 /// Calls that only tables say.
-pub const TABLE_WORDS: [&str; 10] = ["list", "first", "lookup", "read", "try", "form", "table", "cost", "render", "template"];
+pub const TABLE_WORDS: [&str; 11] = ["list", "first", "lookup", "read", "try", "form", "table", "calc", "cost", "render", "template"];
 /// Keys of conditions that are no paths.
 const COMBINING: [&str; 12] = ["all", "any", "not", "and", "or", "fact", "of", "script", "host", "rhai", "op", "path"];
 /// Keys with which a table is no table of values.
@@ -172,7 +172,7 @@ impl<'p> TableWriter<'p> {
     /// A value or condition in which a variable is the item.
     fn within<T>(&mut self, variable: &Pair<'p, Rule>, write: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let name = variable.as_str().trim();
-        if !is_word(name) || matches!(name, "outer" | "item" | "true" | "false" | "null") {
+        if !is_word(name) || matches!(name, "outer" | "item" | "this" | "true" | "false" | "null") {
             return None;
         }
         self.variables.push(name);
@@ -287,16 +287,12 @@ impl<'p> TableWriter<'p> {
         let test = match (comparison, compared) {
             (Rule::eq, Part::Literal(TableData::Table(none))) if is_none(&none) => word("exists", TableData::Bool(false)),
             (Rule::ne, Part::Literal(TableData::Table(none))) if is_none(&none) => word("exists", TableData::Bool(true)),
-            // a truth is not a comparison, and a table or a list of tests is none
+            // a truth of another kind is no comparison, and a table or a list of tests is none
+            (Rule::ne, Part::Literal(truth @ TableData::Bool(_))) => word("ne", truth),
             (_, Part::Literal(TableData::Bool(_) | TableData::Table(_)) | Part::Condition(_)) => return None,
             (_, Part::Value(TableData::Table(fields))) if fields.iter().all(|(key, _)| !FORM_KEYS.contains(&key.as_str())) => return None,
-            (Rule::within, Part::Value(TableData::List(list))) => TableData::List(list),
+            (Rule::within, Part::Value(TableData::List(list))) if !list.is_empty() => TableData::List(list),
             (_, Part::Value(TableData::List(_))) => return None,
-            (Rule::within, Part::Literal(TableData::List(list))) => {
-                let is_meant = |node: &TableNode| matches!(node.data, TableData::Text(_) | TableData::Int(_) | TableData::Float(_));
-                TableData::List(Some(list).filter(|list| !list.is_empty() && list.iter().all(is_meant))?)
-            }
-            (_, Part::Literal(TableData::List(_))) => return None,
             (rule, compared) => {
                 let is_text = matches!(compared, Part::Literal(TableData::Text(_)));
                 let value = self.finish(compared)?;
@@ -376,12 +372,11 @@ impl<'p> TableWriter<'p> {
                         return None;
                     }
                 }
-                Part::Reference(reference) if !reference.contains("]") => joined.push_str(&format!("{{{{{reference}}}}}")),
+                Part::Reference(reference) => joined.push_str(&format!("{{{{{reference}}}}}")),
                 _ => return None,
             }
         }
-        // it would be read as a reference
-        let is_text = has_text && !joined.starts_with(['$', '@']);
+        let is_text = has_text && !joined.starts_with("$$") && !is_reference(&joined);
         is_text.then(|| node(at, TableData::Text(joined)))
     }
 
@@ -390,7 +385,10 @@ impl<'p> TableWriter<'p> {
         Some(match part {
             Part::Reference(reference) => TableData::Text(reference),
             Part::Literal(data) | Part::Value(data) => data,
-            Part::Query(query) if query.is_test => return None,
+            Part::Query(query) if query.is_test => {
+                let at = query.keys.first().map_or(0, |(_, of)| of.at);
+                table(at, [("is", node(at, TableData::Table(query.keys)))]).data
+            }
             Part::Query(query) => TableData::Table(query.keys),
             Part::Condition(condition) => {
                 let at = condition.at;
@@ -405,14 +403,7 @@ impl<'p> TableWriter<'p> {
         let mut parts = inner(pair);
         let operand = self.operand(&parts.pop()?)?;
         match (operand, parts.as_slice()) {
-            (Part::Brackets(pair), []) => {
-                let data = self.value(pair)?.data;
-                Some(match data {
-                    // `(a + 'b')` and the like
-                    TableData::Text(_) => return None,
-                    data => Part::Value(data),
-                })
-            }
+            (Part::Brackets(pair), []) => Some(Part::Value(self.value(pair)?.data)),
             (operand, []) => Some(operand),
             (Part::Literal(TableData::Int(n)), [sign]) if sign.as_rule() == Rule::neg => {
                 Some(Part::Literal(TableData::Int(n.checked_neg()?)))
@@ -472,14 +463,7 @@ impl<'p> TableWriter<'p> {
                     let [element] = inner(&element).try_into().ok()?;
                     self.value(element)
                 });
-                let elements = elements.collect::<Option<Vec<_>>>()?;
-                let is_literal = |node: &TableNode| {
-                    matches!(&node.data, TableData::Text(text) if !text.starts_with(['$', '@']) && !text.contains("{{"))
-                        || matches!(node.data, TableData::Int(_) | TableData::Float(_))
-                };
-                let is_literal = elements.iter().all(is_literal);
-                let list = TableData::List(elements);
-                if is_literal { Part::Literal(list) } else { Part::Value(list) }
+                Part::Value(TableData::List(elements.collect::<Option<Vec<_>>>()?))
             }
             (Rule::table, _) => {
                 let mut fields: Vec<(String, TableNode)> = Vec::new();
@@ -508,6 +492,8 @@ impl<'p> TableWriter<'p> {
         let outer = |levels: usize| format!("@{}", "outer.".repeat(levels));
         match self.variables.iter().rev().position(|variable| *variable == name) {
             Some(levels) => Some(outer(levels).trim_end_matches('.').to_owned()),
+            // the item as a whole
+            None if name == "this" => Some(outer(self.variables.len()).trim_end_matches('.').to_owned()),
             // `item` may be the item around an element
             None if matches!(name, "item" | "outer") || self.taken.iter().any(|taken| **taken == *name) => None,
             None => Some(format!("{}{name}", outer(self.variables.len()))),
@@ -561,10 +547,14 @@ impl<'p> TableWriter<'p> {
         let named = arguments.iter().filter(|argument| argument.as_rule() == Rule::named);
         let positional: Vec<Pair<'p, Rule>> = arguments.iter().filter(|argument| argument.as_rule() != Rule::named).cloned().collect();
         let by_name = named.map(|argument| <[Pair<'p, Rule>; 2]>::try_from(inner(argument)).ok()).collect::<Option<Vec<_>>>()?;
+        let is_plain = by_name.is_empty();
         if let Some(Part::Query(query)) = of {
+            if (query.is_single || query.has(&["join"])) && is_plain && is_test(name, positional.len()) {
+                let test = self.method_test(name, &positional)?;
+                return self.test_value(at, Part::Query(query), test).map(Part::Condition);
+            }
             return self.query(at, name, query, &positional, &by_name);
         }
-        let is_plain = by_name.is_empty();
         match (name, of, positional.as_slice()) {
             ("list", None, [of]) => self.list(of, &by_name),
             ("fact", None, [row, about @ ..]) if is_plain && self.is_about_item(about) => {
@@ -574,6 +564,11 @@ impl<'p> TableWriter<'p> {
             ("value" | "form", None, [row, about @ ..]) if is_plain && self.is_about_item(about) => {
                 let row = self.value(row.clone()).filter(|row| is_literal_text(&row.data))?;
                 Some(Part::Value(table(at, [(name, row)]).data))
+            }
+            // the names in it are those of tables
+            ("calc", None, [calculation]) if is_plain => {
+                let calculation = read_string(&self.only_string(calculation)?).ok()?;
+                Some(Part::Value(table(at, [("calc", text(at, &calculation))]).data))
             }
             ("read" | "try", None, [one]) if is_plain => {
                 let one = self.value(one.clone())?;
@@ -625,6 +620,15 @@ impl<'p> TableWriter<'p> {
         Some(Part::Value(TableData::Table(fields)))
     }
 
+    /// The string that an argument is.
+    fn only_string(&self, argument: &Pair<'p, Rule>) -> Option<Pair<'p, Rule>> {
+        let mut inside = argument.clone();
+        while inside.as_rule() != Rule::string {
+            [inside] = inner(&inside).try_into().ok()?;
+        }
+        Some(inside)
+    }
+
     /// Whether a row that is named here is about the item of the table: the only one, or the variable that is named.
     fn is_about_item(&self, about: &[Pair<'p, Rule>]) -> bool {
         match about {
@@ -650,7 +654,8 @@ impl<'p> TableWriter<'p> {
             ("isEmpty", None) => word("nonempty", node(0, TableData::Bool(false))),
             ("given", None) => word("given", node(0, TableData::Bool(true))),
             ("matches", Some(pattern)) => {
-                let is_pattern = matches!(&pattern.data, TableData::Text(text) if text.starts_with('/') && text.rfind('/') > Some(0));
+                let is_pattern = matches!(&pattern.data, TableData::Text(text)
+                    if is_reference(text) || text.starts_with('/') && text.rfind('/') > Some(0));
                 word("matches", Some(pattern).filter(|_| is_pattern)?)
             }
             ("startsWith", Some(start)) => word("starts", start),
@@ -665,14 +670,14 @@ impl<'p> TableWriter<'p> {
 
     /// `list('name')`: the items of a list of the pack; `list(value)`: those of a value.
     fn list(&mut self, of: &Pair<'p, Rule>, by_name: &[[Pair<'p, Rule>; 2]]) -> Option<Part<'p>> {
-        let at = start(of);
         let mut query = ItemsQuery::default();
         query.keys.push(("of".into(), self.value(of.clone())?));
         for [name, value] in by_name {
-            if name.as_str().trim() != "include_disabled" {
+            let name = name.as_str().trim();
+            if !matches!(name, "include_disabled" | "append_to") || query.has(&[name]) {
                 return None;
             }
-            query.add("include_disabled", at, self.value(value.clone())?.data);
+            query.keys.push((name.to_owned(), self.value(value.clone())?));
         }
         Some(Part::Query(query))
     }
@@ -687,7 +692,21 @@ impl<'p> TableWriter<'p> {
         by_name: &[[Pair<'p, Rule>; 2]],
     ) -> Option<Part<'p>> {
         let is_over = query.is_test || query.has(&["count", "join"]);
-        let is_counted = query.has(&["take", "skip"]);
+        // what has to come before what there is already is asked of the result
+        let later: &[&str] = match (name, arguments.len()) {
+            ("filter" | "exists" | "count", 2) => &["where", "get", "skip", "take"],
+            ("groupBy", _) => &["group_by", "by", "get", "skip", "take"],
+            ("sortBy", _) => &["by", "get", "skip", "take"],
+            ("skip", _) | ("last", 1) => &["skip", "take"],
+            ("take" | "first", _) => &["take"],
+            ("last", _) => &["skip", "take"],
+            ("map", _) => &["get"],
+            _ => &[],
+        };
+        if !is_over && !query.is_single && query.has(later) {
+            let of = node(query.keys.first().map_or(at, |(_, of)| of.at), TableData::Table(std::mem::take(&mut query.keys)));
+            query.keys.push(("of".into(), of));
+        }
         match (name, arguments) {
             ("isEmpty", []) if by_name.is_empty() && !query.is_test && !query.has(&["count"]) => {
                 let test = TableData::Table(vec![("nonempty".into(), node(at, TableData::Bool(false)))]);
@@ -704,7 +723,7 @@ impl<'p> TableWriter<'p> {
                 }
             }
             _ if !by_name.is_empty() => return None,
-            ("filter" | "exists" | "count", [variable, condition]) if !is_counted && !query.has(&["where", "get"]) => {
+            ("filter" | "exists" | "count", [variable, condition]) if !query.is_single => {
                 let condition = self.within(variable, |this| this.condition(Some('@'), condition.clone()))?;
                 query.keys.push(("where".into(), condition));
                 match name {
@@ -714,22 +733,25 @@ impl<'p> TableWriter<'p> {
                 }
             }
             ("count", []) if !query.is_single => query.add("count", at, TableData::Bool(true)),
-            ("sortBy", [variable, key]) if !is_counted && !query.has(&["by", "get"]) => {
+            ("groupBy", [variable, value]) if !query.is_single => {
+                let value = self.within(variable, |this| this.value(value.clone()))?;
+                query.keys.push(("group_by".into(), value));
+            }
+            ("sortBy", [variable, key]) if !query.is_single => {
                 let keys = self.within(variable, |this| this.sort_keys(key.clone()))?;
                 query.keys.push(("by".into(), node(start(key), TableData::List(keys))));
             }
-            ("skip", [count]) if !is_counted => query.keys.push(("skip".into(), self.value(count.clone())?)),
-            ("take", [count]) if !query.has(&["take"]) => {
+            ("skip", [count]) if !query.is_single => query.keys.push(("skip".into(), self.value(count.clone())?)),
+            ("take", [count]) if !query.is_single => {
                 let count = self.value(count.clone())?;
-                // one item alone is `.first()`
-                query.keys.push(("take".into(), Some(count).filter(|count| count.data != TableData::Int(1))?));
+                query.keys.push(("take".into(), self.several(&query, count)?));
             }
-            ("last", [count]) if !is_counted => {
+            ("last", [count]) if !query.is_single => {
                 query.add("end", at, TableData::Text("last".into()));
                 let count = self.value(count.clone())?;
-                query.keys.push(("take".into(), Some(count).filter(|count| count.data != TableData::Int(1))?));
+                query.keys.push(("take".into(), self.several(&query, count)?));
             }
-            ("first" | "last", []) if !query.has(&["take"]) && (name == "first" || !query.has(&["skip"])) => {
+            ("first" | "last", []) if !query.is_single && !query.has(&["group_by"]) => {
                 if name == "last" {
                     query.add("end", at, TableData::Text("last".into()));
                 }
@@ -743,6 +765,11 @@ impl<'p> TableWriter<'p> {
             _ => return None,
         }
         Some(Part::Query(query))
+    }
+
+    /// How many items are taken: with one, tables mean the item and not a list of it, unless they count in groups.
+    fn several(&self, query: &ItemsQuery, count: TableNode) -> Option<TableNode> {
+        (query.has(&["group_by"]) || count.data != TableData::Int(1)).then_some(count)
     }
 
     /// `-e.order`, `[e.order, e.name]`.
@@ -791,12 +818,20 @@ fn extend(reference: &str, step: &str) -> String {
 
 /// A text that means itself, as tables write it.
 fn plain_text(text: String) -> Option<String> {
-    match text.chars().next() {
+    match text.starts_with('$') {
         _ if text.contains("{{$") || text.contains("{{@") => None,
-        Some('$') => Some(format!("${text}")),
-        Some('@') => None,
+        true if is_reference(&text) || text.starts_with("$$") => Some(format!("${text}")),
+        false if is_reference(&text) => None,
         _ => Some(text),
     }
+}
+
+/// Whether tables read a text as a path or a field.
+fn is_reference(text: &str) -> bool {
+    let Some(name) = text.strip_prefix(['$', '@']) else { return false };
+    let mut letters = name.chars();
+    let is_begun = letters.next().is_some_and(|c| c.is_alphanumeric() || "_[".contains(c));
+    text == "@" || is_begun && letters.all(|c| c.is_alphanumeric() || "_.[]$@-".contains(c))
 }
 
 /// All of these must hold: one table, if they have different keys.
