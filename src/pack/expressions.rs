@@ -2,8 +2,7 @@
 
 use super::words::WordPlace;
 use crate::diag::{DocumentNode, FieldMap, NodeValue, Sources};
-use crate::syntax::expression::place_table;
-use crate::syntax::expression_tables::{ExpressionPlace, read_tables};
+use crate::program::{ExpressionPlace, place_table, read_tables};
 
 /// Replaces expressions in the tree of a rule file by the tables that they say.
 pub(super) fn write_tables(root: &mut DocumentNode, sources: &Sources) {

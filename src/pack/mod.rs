@@ -37,7 +37,7 @@ use extends::{LayerDocs, PackResolver};
 
 pub use crate::lint::{SceneRules, SceneTypeError, TypeMismatch, UndeclaredPath};
 pub(crate) use allow::AllowedWarning;
-pub use crate::syntax::expression_tables::ExpressionPlace;
+pub use crate::program::ExpressionPlace;
 pub use expressions::table_of;
 pub use files::{PackFiles, RuleFile};
 pub use layer::RemovedRow;

@@ -17,6 +17,8 @@ use crate::model::term::RowTerms;
 use crate::terms::CompiledRules;
 use crate::verbs::CompiledPass;
 
+pub use crate::syntax::expression::place_table;
+pub use crate::syntax::expression_tables::{ExpressionPlace, read_tables};
 pub(crate) use crate::syntax::values::function_names;
 pub use crate::verbs::condition_terms;
 pub(crate) use crate::verbs::pass_schema;
