@@ -574,7 +574,7 @@ impl<'p> TableWriter<'p> {
                 let one = self.value(one.clone())?;
                 Some(Part::Value(table(at, [(name, one)]).data))
             }
-            ("first" | "merge", None, [_, _, ..]) if is_plain => {
+            ("first", None, [_, _, ..]) | ("merge", None, [_, ..]) if is_plain => {
                 let list = positional.into_iter().map(|value| self.value(value)).collect::<Option<Vec<_>>>()?;
                 Some(Part::Value(table(at, [(name, node(at, TableData::List(list)))]).data))
             }
