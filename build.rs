@@ -3,6 +3,7 @@
 //!
 //! The rule tests of packs are not embedded: what is embedded is a copy of `rules/` without the folders `cases`. Beside it
 //! lie the trees of its files, which `src/pack/compact.rs` reads: reading TOML at each start would take longer than a build.
+//! Expressions are in them as the tables that they say.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,19 @@ use std::{fs, io};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+#[path = "src/syntax/expression_grammar.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod expression_grammar;
+#[path = "src/syntax/expression_tables.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod expression_tables;
+#[path = "src/pack/word_places.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod word_places;
+
+use expression_tables::{ExpressionPlace, TableData, TableNode, read_tables};
+use word_places::WordPlace;
 
 fn main() -> io::Result<()> {
     println!("cargo:rustc-check-cfg=cfg(rules_on_disk)");
@@ -23,6 +37,8 @@ fn main() -> io::Result<()> {
     }
     println!("cargo:rerun-if-changed=rules");
     println!("cargo:rerun-if-changed=schemas");
+    println!("cargo:rerun-if-changed=src/syntax");
+    println!("cargo:rerun-if-changed=src/pack/word_places.rs");
     let out = std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or(io::ErrorKind::NotFound)?;
     copy_without_cases(Path::new("rules"), &out.join("rules"))?;
     copy_compact(&out.join("rules"), &out.join("compact"))
@@ -50,7 +66,9 @@ pub(crate) fn compact(text: &str) -> Option<Vec<u8>> {
     let root = DeTable::parse(text).ok().filter(|_| !text.starts_with('\u{feff}'))?;
     let mut tree = CompactTree { file: text, ..CompactTree::default() };
     tree.open(b'{', &root.span());
-    tree.table(root.get_ref())?;
+    let version = root.get_ref().get("version").map(Spanned::get_ref);
+    tree.has_expressions = matches!(version, Some(DeValue::Integer(number)) if number.as_str() == "2");
+    tree.table(root.get_ref(), WordPlace::File, None)?;
     let mut keys = CompactTree::default();
     keys.number(tree.keys.len());
     tree.keys.iter().for_each(|key| keys.text(key));
@@ -64,6 +82,8 @@ struct CompactTree<'f> {
     at: usize,
     bytes: Vec<u8>,
     keys: Vec<String>,
+    /// The file is of the version that has expressions.
+    has_expressions: bool,
 }
 
 impl CompactTree<'_> {
@@ -97,24 +117,78 @@ impl CompactTree<'_> {
         }
     }
 
-    fn table(&mut self, table: &DeTable<'_>) -> Option<()> {
+    fn key(&mut self, name: &str, span: &Range<usize>) {
+        let known = self.keys.iter().position(|known| known == name);
+        self.number(known.unwrap_or(self.keys.len()));
+        if known.is_none() {
+            self.keys.push(name.to_owned());
+        }
+        self.span(span);
+    }
+
+    fn table(&mut self, table: &DeTable<'_>, place: WordPlace, bare: Option<char>) -> Option<()> {
         self.number(table.len());
+        let has_over = table.contains_key("over");
         for (key, value) in table {
             let name = key.get_ref().as_ref();
-            let known = self.keys.iter().position(|known| known == name);
-            self.number(known.unwrap_or(self.keys.len()));
-            if known.is_none() {
-                self.keys.push(name.to_owned());
-            }
-            self.span(&key.span());
-            self.node(value)?;
+            self.key(name, &key.span());
+            let has = |sought: &str| matches!(value.get_ref(), DeValue::Table(table) if table.contains_key(sought));
+            self.node(value, place.place_under(name, &has), place.bare_mark(name, has_over, bare))?;
         }
         Some(())
     }
 
-    fn node(&mut self, value: &Spanned<DeValue<'_>>) -> Option<()> {
+    /// The table that an expression says.
+    fn expression(&mut self, text: &str, literal: &Range<usize>, place: WordPlace, bare: Option<char>) -> Option<()> {
+        let text = text.strip_prefix('=').filter(|text| self.has_expressions && place != WordPlace::Literal && !text.starts_with('='))?;
+        let place = if place == WordPlace::Condition { ExpressionPlace::Condition(bare) } else { ExpressionPlace::Value };
+        let node = read_tables(text, place, &[])?;
+        // where escapes are, nodes have the place of the whole
+        let begin = self.file.get(literal.clone()).and_then(|raw| raw.find(text)).map(|begin| literal.start + begin);
+        let at = |at: usize| match begin {
+            Some(begin) => begin + at..begin + at + text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8),
+            None => literal.clone(),
+        };
+        self.written(&node, literal.clone(), &at);
+        Some(())
+    }
+
+    fn written(&mut self, node: &TableNode, span: Range<usize>, place: &dyn Fn(usize) -> Range<usize>) {
+        match &node.data {
+            TableData::Bool(holds) => self.open(if *holds { b't' } else { b'f' }, &span),
+            TableData::Int(number) => {
+                self.open(b'i', &span);
+                self.bytes.extend(number.to_le_bytes());
+            }
+            TableData::Float(number) => {
+                self.open(b'n', &span);
+                self.bytes.extend(number.to_le_bytes());
+            }
+            TableData::Text(text) => {
+                self.open(b's', &span);
+                // it is no expression again
+                self.text(&if text.starts_with('=') { format!("={text}") } else { text.clone() });
+            }
+            TableData::List(list) => {
+                self.open(b'[', &span);
+                self.number(list.len());
+                list.iter().for_each(|node| self.written(node, place(node.at), place));
+            }
+            TableData::Table(fields) => {
+                self.open(b'{', &span);
+                self.number(fields.len());
+                for (key, node) in fields {
+                    self.key(key, &place(node.at));
+                    self.written(node, place(node.at), place);
+                }
+            }
+        }
+    }
+
+    fn node(&mut self, value: &Spanned<DeValue<'_>>, place: WordPlace, bare: Option<char>) -> Option<()> {
         let span = value.span();
         match value.get_ref() {
+            DeValue::String(text) if text.starts_with('=') && self.expression(text, &span, place, bare).is_some() => {}
             DeValue::Boolean(holds) => self.open(if *holds { b't' } else { b'f' }, &span),
             DeValue::Integer(number) => {
                 self.open(b'i', &span);
@@ -144,11 +218,19 @@ impl CompactTree<'_> {
             DeValue::Array(list) => {
                 self.open(b'[', &span);
                 self.number(list.len());
-                list.iter().try_for_each(|item| self.node(item))?;
+                for element in list.iter() {
+                    let has = |sought: &str| match element.get_ref() {
+                        DeValue::Table(table) => table.contains_key(sought),
+                        // as if it were read already
+                        DeValue::String(text) => sought == "=" && text.starts_with('='),
+                        _ => false,
+                    };
+                    self.node(element, place.place_of_element(&has), bare)?;
+                }
             }
             DeValue::Table(table) => {
                 self.open(b'{', &span);
-                self.table(table)?;
+                self.table(table, place, bare)?;
             }
         }
         Some(())

@@ -1,7 +1,7 @@
 //! Expressions of rule files that say what tables say are read as these tables, before anything else looks at the rules.
 
 use super::words::WordPlace;
-use crate::diag::{DocumentNode, FieldMap, NodeValue, Sources};
+use crate::diag::{DocumentNode, NodeValue, Sources};
 use crate::program::{ExpressionPlace, place_table, read_tables};
 
 /// Replaces expressions in the tree of a rule file by the tables that they say.
@@ -28,9 +28,8 @@ impl ExpressionWriter<'_> {
         match &mut node.data {
             NodeValue::List(list) => {
                 for element in list {
-                    // a condition that is an expression has no key that would tell it from a value
-                    let is_value = place == WordPlace::Value || place == WordPlace::Condition && element.get("=").is_none();
-                    self.write(element, if is_value { under(place, "", element) } else { place }, bare);
+                    let inside = place.place_of_element(&|key| element.get(key).is_some());
+                    self.write(element, inside, bare);
                 }
             }
             NodeValue::Table(table) => {
@@ -43,31 +42,13 @@ impl ExpressionWriter<'_> {
                 }
                 let has_over = table.contains_key("over");
                 for (key, field) in table.iter_mut() {
-                    let inside = under(place, key, &field.node);
+                    let inside = place.place_under(key, &|sought| field.node.get(sought).is_some());
                     if inside != WordPlace::Literal {
-                        self.write(&mut field.node, inside, bare_mark(place, key, has_over, bare));
+                        self.write(&mut field.node, inside, place.bare_mark(key, has_over, bare));
                     }
                 }
             }
             _ => {}
         }
-    }
-}
-
-/// What the keys of a value mean. An expression has none.
-fn under(place: WordPlace, key: &str, node: &DocumentNode) -> WordPlace {
-    place.place_under(key, &|sought| node.as_table().is_some_and(|table: &FieldMap| table.contains_key(sought)))
-}
-
-/// The mark that names of a condition do not need. With it they are right everywhere.
-fn bare_mark(place: WordPlace, key: &str, has_over: bool, around: Option<char>) -> Option<char> {
-    match (place, key) {
-        (_, "all" | "any" | "not" | "and" | "or") => around,
-        (_, "if") => Some('$'),
-        (WordPlace::Fact, "is") => Some(if has_over { '@' } else { '$' }),
-        (WordPlace::Pass, "when") => Some('$'),
-        (WordPlace::Pass | WordPlace::Query, "where" | "while" | "after_last" | "protect" | "always") => Some('@'),
-        (WordPlace::Position, _) => Some('@'),
-        _ => None,
     }
 }

@@ -22,6 +22,7 @@ pub mod schemas;
 pub mod templates;
 pub mod toml;
 mod validate;
+mod word_places;
 pub mod words;
 
 use std::path::{Path, PathBuf};
@@ -36,8 +37,8 @@ use crate::template;
 use extends::{LayerDocs, PackResolver};
 
 pub use crate::lint::{SceneRules, SceneTypeError, TypeMismatch, UndeclaredPath};
-pub(crate) use allow::AllowedWarning;
 pub use crate::program::ExpressionPlace;
+pub(crate) use allow::AllowedWarning;
 pub use expressions::table_of;
 pub use files::{PackFiles, RuleFile};
 pub use layer::RemovedRow;

@@ -55,7 +55,10 @@ pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schem
             validate::check(&root, &format!("{kind}.v{newest}.json"), layer, NamingStyle::Rows, schemas, report);
         }
         without_idle(&mut root, kind, sources, report);
-        expressions::write_tables(&mut root, sources);
+        // those of an embedded tree are tables already
+        if library::embedded_tree(layer, file).is_none() {
+            expressions::write_tables(&mut root, sources);
+        }
     }
     Some(RuleDocument { kind: Arc::from(kind.unwrap_or("")), root })
 }
@@ -178,13 +181,21 @@ fn kind_of(table: &FieldMap, root: Span, report: &mut Report) -> Option<&'static
 #[must_use]
 pub fn newest_words(text: &str) -> Option<serde_json::Value> {
     let mut report = Report::default();
-    let mut root = toml::parse(SourceId::default(), text, &mut report)?;
-    let kind = kind_of(root.as_table()?, root.span, &mut report)?;
-    versioned(&mut root, kind, Schemas::shipped(), false, &mut report)?;
-    expressions::write_tables(&mut root, &Sources::default());
-    let mut json = root.to_json();
+    let root = toml::parse(SourceId::default(), text, &mut report)?;
+    let mut json = newest_tree(root, &Sources::default())?.to_json();
     trim_expressions(&mut json);
     Some(json)
+}
+
+/// The tree of a rule file in the words of its newest version, with expressions as the tables that they say; `None` for what is no
+/// rule file.
+#[must_use]
+pub fn newest_tree(mut root: DocumentNode, sources: &Sources) -> Option<DocumentNode> {
+    let mut report = Report::default();
+    let kind = kind_of(root.as_table()?, root.span, &mut report)?;
+    versioned(&mut root, kind, Schemas::shipped(), false, &mut report)?;
+    expressions::write_tables(&mut root, sources);
+    Some(root)
 }
 
 /// The `=` before an expression may be left out where a table holds it.

@@ -10,9 +10,11 @@ use pest::error::InputLocation;
 use pest::iterators::{Pair, Pairs};
 
 use super::context::{CompileContext, ItemScope};
-use super::expression_grammar::{self, ExpressionGrammar, PRECEDENCE, Rule, WrittenNumber, check_nesting, read_number, read_string};
+use super::expression_grammar::{
+    self, ExpressionGrammar, PRECEDENCE, Rule, WrittenNumber, check_nesting, read_atom, read_number, read_string,
+};
 use super::expression_tables::{ExpressionPlace, GROUPS, TABLE_WORDS, TableData, TableNode, read_tables};
-use crate::diag::{Code, DocumentNode, NodeValue, Sources, TableField, limits, source};
+use crate::diag::{Code, DocumentNode, NodeValue, Sources, Span, TableField, limits, source};
 use crate::model::Value;
 use crate::terms::expr::{CalledFunction, Expr, ExprCall, FieldRef, ItemQuery, PathRoot, PathSegment, QuerySource};
 use crate::terms::expression::{Comprehension, ComprehensionKind, Operation};
@@ -46,8 +48,22 @@ const FORMS: [&str; 21] = [
 
 /// The node of a rule file that an expression says, which begins at a byte of the text of `expression`.
 pub fn place_table(sources: &Sources, expression: &DocumentNode, start: usize, node: TableNode) -> DocumentNode {
-    let span = source::place_in_text(sources, expression, start + node.at);
-    let below = |node| place_table(sources, expression, start, node);
+    // in most texts nothing is escaped
+    let verbatim = expression.as_text().and_then(|text| sources.snippet(expression.span).find(text));
+    let place = |at: usize| match verbatim {
+        Some(begin) => {
+            let letter = expression.as_text().and_then(|text| text.get(start + at..)?.chars().next());
+            let at = expression.span.start as usize + begin + start + at;
+            Span::new(expression.span.source, at, at + letter.map_or(0, char::len_utf8))
+        }
+        None => source::place_in_text(sources, expression, start + at),
+    };
+    place_node(&place, node)
+}
+
+fn place_node(place: &dyn Fn(usize) -> Span, node: TableNode) -> DocumentNode {
+    let span = place(node.at);
+    let below = |node| place_node(place, node);
     let data = match node.data {
         TableData::Bool(truth) => NodeValue::Bool(truth),
         TableData::Int(number) => NodeValue::Int(number),
@@ -248,7 +264,7 @@ impl ExpressionCompiler<'_, '_, '_> {
             return self.steps(of, steps);
         }
         let mut inner = pair.into_inner().peekable();
-        let Some(atom) = inner.next() else { return Err(syntax_error(self.text, 0)) };
+        let Some(atom) = inner.next().map(read_atom) else { return Err(syntax_error(self.text, 0)) };
         let at = atom.as_span().start();
         let is_free = |this: &Self, name: &str| !this.names.iter().any(|known| &**known == name);
         let part = match atom.as_rule() {

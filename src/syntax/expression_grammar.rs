@@ -12,7 +12,7 @@ pub(super) const LENGTH: usize = 1 << 16;
 pub(super) const NESTING: usize = 96;
 
 #[derive(pest_derive::Parser)]
-#[grammar = "grammar/expression.pest"]
+#[grammar = "../grammar/expression.pest"]
 pub(super) struct ExpressionGrammar;
 
 /// A number as it is written.
@@ -41,9 +41,13 @@ pub(super) static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
 /// Where it becomes too deep, in bytes.
 pub(super) fn check_nesting(text: &str) -> Result<(), usize> {
     let (mut depth, mut choices) = (0_usize, 0_usize);
+    // what matters here is ASCII
+    let is_marked = |c: &u8| matches!(c, b'(' | b'[' | b'{' | b')' | b']' | b'}' | b'?' | b'"' | b'\'' | b'/');
     let mut at = 0;
-    while let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) {
+    while let Some(found) = text.as_bytes().get(at..).and_then(|rest| rest.iter().position(is_marked)) {
+        at += found;
         let rest = text.get(at..).unwrap_or_default();
+        let Some(c) = rest.chars().next() else { break };
         match c {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
@@ -73,6 +77,15 @@ fn string_length(text: &str, quote: char, is_raw: bool) -> usize {
         at += rest.chars().take(1 + escape).map(char::len_utf8).sum::<usize>();
     }
     at + end.len()
+}
+
+/// The name that a call without arguments is, or any other atom as it is.
+pub(super) fn read_atom(atom: Pair<'_, Rule>) -> Pair<'_, Rule> {
+    let mut inner = atom.clone().into_inner();
+    match (atom.as_rule(), inner.next(), inner.next()) {
+        (Rule::call, Some(name), None) => name,
+        _ => atom,
+    }
 }
 
 /// A number as it is written; `None` if it is too large.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use pest::Parser;
 use pest::iterators::Pair;
 
-use super::expression_grammar::{ExpressionGrammar, LENGTH, Rule, WrittenNumber, check_nesting, read_number, read_string};
+use super::expression_grammar::{ExpressionGrammar, LENGTH, Rule, WrittenNumber, check_nesting, read_atom, read_number, read_string};
 
 /// What stands where the expression does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,10 +75,54 @@ pub fn read_tables(text: &str, place: ExpressionPlace, taken: &[Arc<str>]) -> Op
 pub const SHARED_NAMES: [&str; 7] = ["distinct", "join", "replace", "reverse", "split", "trim", "merge"];
 /// Methods that have a meaning of their own here, or in CEL, and are no functions of the library.
 pub const CEL_NAMES: [&str; 48] = [
-    "all", "bool", "cel", "charAt", "contains", "count", "double", "dyn", "endsWith", "exists", "existsOne", "exists_one", "fact", "filter",
-    "first", "flatten", "format", "has", "hasValue", "indexOf", "int", "isEmpty", "last", "lastIndexOf", "list", "lowerAscii", "map",
-    "matches", "math", "optFlatMap", "optMap", "optional", "or", "orValue", "regex", "size", "skip", "slice", "sortBy", "startsWith",
-    "strings", "substring", "sum", "take", "transformList", "transformMap", "upperAscii", "value",
+    "all",
+    "bool",
+    "cel",
+    "charAt",
+    "contains",
+    "count",
+    "double",
+    "dyn",
+    "endsWith",
+    "exists",
+    "existsOne",
+    "exists_one",
+    "fact",
+    "filter",
+    "first",
+    "flatten",
+    "format",
+    "has",
+    "hasValue",
+    "indexOf",
+    "int",
+    "isEmpty",
+    "last",
+    "lastIndexOf",
+    "list",
+    "lowerAscii",
+    "map",
+    "matches",
+    "math",
+    "optFlatMap",
+    "optMap",
+    "optional",
+    "or",
+    "orValue",
+    "regex",
+    "size",
+    "skip",
+    "slice",
+    "sortBy",
+    "startsWith",
+    "strings",
+    "substring",
+    "sum",
+    "take",
+    "transformList",
+    "transformMap",
+    "upperAscii",
+    "value",
 ];
 /// The first words of functions that stand in a group.
 pub const GROUPS: [&str; 5] = ["cel", "math", "strings", "optional", "regex"];
@@ -415,7 +459,7 @@ impl<'p> TableWriter<'p> {
 
     fn operand(&mut self, pair: &Pair<'p, Rule>) -> Option<Part<'p>> {
         let mut steps = pair.clone().into_inner().peekable();
-        let atom = steps.next()?;
+        let atom = read_atom(steps.next()?);
         // functions in groups are those of CEL
         if atom.as_rule() == Rule::name && GROUPS.contains(&atom.as_str()) && steps.peek().is_some() {
             let (select, None) = (steps.next()?, steps.next()) else { return None };

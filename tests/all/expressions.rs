@@ -4,7 +4,10 @@
 #![expect(clippy::expect_used, reason = "a test that panics has failed")]
 
 use tapster::machinery::build::evaluate;
+use tapster::machinery::pack::read::newest_words;
+use tapster::machinery::syntax::expression_tables;
 use tapster::machinery::text::methods::METHODS;
+use tapster::machinery::text::{functions, methods};
 use tapster::{Ruleset, Value};
 
 fn run(rules: &Ruleset, text: &str) -> Result<Value, String> {
@@ -141,5 +144,41 @@ fn details_are_those_of_cel() {
     }
     for refused in ["[7, 8, 9][0.1]", "[1]['a']", "'\\x+1'", "has(a.b + text)", "[1, 'a'].sortBy(x, x)", "text.substring()"] {
         assert!(run(&rules, refused).is_err(), "{refused}");
+    }
+}
+
+/// A name that is a function of CEL and one of the library is told by how its values are written, all others by the name.
+#[test]
+fn names_of_cel_and_of_the_library_are_told_apart() {
+    let of_cel = methods::METHODS.iter().filter(|method| method.is_named() && !method.name.contains('.')).map(|method| method.name);
+    for name in of_cel {
+        assert!(expression_tables::CEL_NAMES.contains(&name) || expression_tables::SHARED_NAMES.contains(&name), "{name}");
+    }
+    for function in functions::FUNCTIONS {
+        let is_shared = methods::find(function.name).is_some();
+        assert!(!expression_tables::CEL_NAMES.contains(&function.name), "{}", function.name);
+        assert_eq!(expression_tables::SHARED_NAMES.contains(&function.name), is_shared, "{}", function.name);
+    }
+}
+
+/// Each expression is read as the table beside it; one without a table stays an expression of CEL.
+#[test]
+fn expressions_are_read_as_the_tables_that_they_say() {
+    let file = std::path::Path::new(env!("CHECKOUT")).join("tests/all/expression_tables.toml");
+    let cases: toml::Table = std::fs::read_to_string(file).expect("a text").parse().expect("TOML");
+    for (kind, cases) in &cases {
+        for (expression, table) in cases.as_table().expect("a table") {
+            let key = if kind == "set" { "set.x" } else { "where" };
+            let read = |value: String| {
+                let words = newest_words(&format!("kind = 'lore'\nversion = 2\n[[pass]]\nname = 'lore/x'\n{key} = {value}\n"));
+                words.and_then(|words| words.pointer(&format!("/pass/0/{}", key.replace('.', "/"))).cloned())
+            };
+            let written = read(toml::Value::String(format!("= {expression}")).to_string());
+            let expected = match table.as_str() {
+                Some("") => Some(serde_json::json!({ "=": expression })),
+                _ => read(table.to_string()),
+            };
+            assert_eq!(written, expected, "{expression}");
+        }
     }
 }
