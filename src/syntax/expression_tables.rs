@@ -72,7 +72,7 @@ pub fn read_tables(text: &str, place: ExpressionPlace, taken: &[Arc<str>]) -> Op
 }
 
 /// Names of functions of CEL that are functions of the library too. Those of the library take values by name.
-pub const SHARED_NAMES: [&str; 7] = ["distinct", "join", "replace", "reverse", "split", "trim", "merge"];
+pub const SHARED_NAMES: [&str; 8] = ["distinct", "join", "replace", "reverse", "split", "string", "trim", "merge"];
 /// Methods that have a meaning of their own here, or in CEL, and are no functions of the library.
 pub const CEL_NAMES: [&str; 48] = [
     "all",

@@ -593,7 +593,8 @@ const SOURCES_BY_CRATE: &[(&str, &[&str])] = &[
     ("crates/testing/", &["crates/testing/src"]),
     ("crates/text/", &["crates/text/src"]),
     ("fuzz/", &["fuzz/src"]),
-    ("tests/", &["tests", "benches"]),
+    // the tests read `build.rs`, which reads the grammar
+    ("tests/", &["tests", "benches", "src/syntax"]),
 ];
 
 fn manifest(folder: &str) -> toml::Table {
