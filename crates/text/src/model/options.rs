@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::Value;
-use crate::diag::{Code, Help, Span, limits, suggest};
+use crate::diag::{Code, Help, Span, limits, short, suggest};
 
 /// The name of the table of the scene that sets options: `option`.
 pub const TABLE: &str = "option";
@@ -425,9 +425,7 @@ fn is_equal(one: &Value, other: &Value) -> bool {
 
 /// The beginning of a value, as it is written.
 fn shown(value: &Value) -> String {
-    let text = value.to_json().to_string();
-    let cut: String = text.chars().take(limits::QUOTED).collect();
-    if cut.len() < text.len() { format!("{cut}…") } else { cut }
+    short::head(&value.to_json().to_string(), limits::QUOTED)
 }
 
 // Options as a JSON Schema, from which editors complete and form libraries draw.
