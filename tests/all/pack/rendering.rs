@@ -30,9 +30,9 @@ fn the_four_answers_in_order() {
     );
     assert_eq!(
         render::human(&report, &sources, false),
-        "error[name.unknown]: entry names position `before_casst`, which no layer defines\n  ┌─ rules/acme/lore.toml:14:12\n\
-         14│ position = \"before_casst\"\n  │            ^^^^^^^^^^^^^^ unknown position\n  = rule: entry dragon, from layer acme\n  \
-         = help: did you mean `before_cast`?\n"
+        "error[name.unknown]: entry names position `before_casst`, which no layer defines\n  --> rules/acme/lore.toml:14:12\n   |\n\
+         14 | position = \"before_casst\"\n   |            ^^^^^^^^^^^^^^ unknown position\n   |\n   \
+         = rule: entry dragon, from layer acme\n   = help: did you mean `before_cast`?\n"
     );
     assert_eq!(
         render::plain(&report, &sources),
@@ -43,14 +43,14 @@ fn the_four_answers_in_order() {
         (&json[0]["line"], &json[0]["column"], &json[0]["end_column"], &json[0]["severity"]),
         (&14.into(), &12.into(), &26.into(), &"error".into())
     );
-    assert!(render::human(&report, &sources, true).contains("\u{1b}[1;31merror[name.unknown]\u{1b}[0m"));
+    assert!(render::human(&report, &sources, true).contains("\u{1b}[1m\u{1b}[91merror[name.unknown]\u{1b}[0m"));
 }
 
 #[test]
 fn tabs_and_wide_characters_keep_the_carets_under_the_text() {
     assert_eq!(
         shown("\tx = 龍y\n", 5, 8),
-        "error[name.unknown]: no such `x`\n ┌─ rules/lore.toml:1:6\n1│     x = 龍y\n │         ^^ here\n"
+        "error[name.unknown]: no such `x`\n --> rules/lore.toml:1:6\n  |\n1 |     x = 龍y\n  |         ^^ here\n"
     );
 }
 
@@ -60,15 +60,15 @@ fn long_lines_are_cut_around_the_span() {
     let out = shown(&text, 50_000, 50_004);
     let lines: Vec<&str> = out.lines().collect();
     assert!(lines.iter().all(|l| l.chars().count() < 180), "{out}");
-    let caret = lines[3].chars().position(|c| c == '^').unwrap();
-    assert_eq!(lines[2].chars().skip(caret).take(4).collect::<String>(), "HERE");
+    let caret = lines[4].chars().position(|c| c == '^').unwrap();
+    assert_eq!(lines[3].chars().skip(caret).take(4).collect::<String>(), "HERE");
 }
 
 #[test]
 fn a_span_over_lines_shows_the_first() {
     assert_eq!(
         shown("a = '''\nb\n'''\n", 4, 13),
-        "error[name.unknown]: no such `x`\n ┌─ rules/lore.toml:1:5\n1│ a = '''\n │     ^^^ here\n"
+        "error[name.unknown]: no such `x`\n --> rules/lore.toml:1:5\n  |\n1 | a = '''\n  |     ^^^ here\n"
     );
 }
 
