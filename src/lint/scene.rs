@@ -406,7 +406,7 @@ impl<'r> TypeSearch<'r> {
             return;
         }
         self.unread.insert(key, (path.clone(), 0));
-        let shown: String = path.chars().take(limits::QUOTED).collect();
+        let shown = short::head(&path, limits::QUOTED);
         let message = format!("no rule reads `{shown}`");
         let help = self.help(of.rows, field);
         self.found.push(SceneTypeError::item(path, message, help).of_key());

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use super::report::{CellGroup, CellOutcome, EvalReport, money, percent, rates_and_times, time};
+use crate::diag::short::head;
 use crate::text::markup::escaped;
 
 /// The most failed cells that are shown with their replies.
@@ -145,7 +146,7 @@ impl EvalReport {
                 let _ = write!(page, "<p>Not as it must be:</p><ul>{}</ul>", wrong.concat());
             }
             let calls: Vec<String> = cell.calls.iter().map(|call| format!("{} {}", call.tool, call.arguments)).collect();
-            for (what, text) in [("Calls", calls.join("\n")), ("Reply", cell.text.chars().take(MOST_TEXT).collect())] {
+            for (what, text) in [("Calls", calls.join("\n")), ("Reply", head(&cell.text, MOST_TEXT))] {
                 if !text.is_empty() {
                     let _ = write!(page, "<p>{what}:</p><pre>{}</pre>", escaped(&text));
                 }

@@ -296,14 +296,14 @@ impl PackOptions {
 
     /// The fault of a name that is none of an option.
     pub fn unknown(&self, name: &str) -> OptionFault {
-        let name: String = name.chars().take(limits::QUOTED).collect();
-        let near = suggest::help(&name, self.0.keys().map(AsRef::as_ref));
+        let name = short::first(name, limits::QUOTED);
+        let near = suggest::help(name, self.0.keys().map(AsRef::as_ref));
         let help = if self.is_empty() {
             "the pack declares no options; `[options.NAME]` in its `pack.toml` declares one".into()
         } else {
             near.unwrap_or_else(|| "`tapster options` lists the options of a pack".into())
         };
-        OptionFault { message: format!("there is no option `{name}`"), option: name, help, code: Code::OptionUnknown }
+        OptionFault { message: format!("there is no option `{name}`"), option: name.to_owned(), help, code: Code::OptionUnknown }
     }
 
     /// Which of these values, one for every option, do not fit together.
