@@ -59,9 +59,24 @@ fn long_lines_are_cut_around_the_span() {
     let text = format!("{}HERE{}\n", "a".repeat(50_000), "b".repeat(50_000));
     let out = shown(&text, 50_000, 50_004);
     let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[1], " --> rules/lore.toml:1:50001");
     assert!(lines.iter().all(|l| l.chars().count() < 180), "{out}");
     let caret = lines[4].chars().position(|c| c == '^').unwrap();
     assert_eq!(lines[3].chars().skip(caret).take(4).collect::<String>(), "HERE");
+}
+
+#[test]
+fn any_characters_and_spans_are_drawn_within_a_width() {
+    let pieces = ["a", "龍", "\t", "\u{301}", "\u{200D}", "\u{202E}", "\r", "\n", " "];
+    for n in 0..pieces.len().pow(3) * 2 {
+        let piece = |place: usize| pieces[n / 2 / pieces.len().pow(u32::try_from(place).unwrap()) % pieces.len()].repeat([1, 200][n % 2]);
+        let texts = [piece(0), piece(1), piece(2)];
+        let (text, ends) = (texts.concat(), [0, 1, 2, 3].map(|n| texts[..n].concat().len()));
+        for (start, end) in [(0, 0), (0, 1), (0, 3), (1, 1), (1, 2), (1, 3), (2, 3), (3, 3)] {
+            let out = shown(&text, ends[start], ends[end]);
+            assert!(out.contains(" here\n") && out.lines().all(|line| line.chars().count() < 700), "{text:?} {start} {end}\n{out}");
+        }
+    }
 }
 
 #[test]
