@@ -145,7 +145,9 @@ fn block(d: &Diagnostic, sources: &Sources, renderer: &Renderer) -> String {
     };
     let mut group = Group::with_title(level.primary_title(tame(&d.message)).id(d.code.as_str()));
     let mut drawn_place = None;
-    if let Some((span, at)) = d.span.and_then(|span| Some((span, sources.place(span)?))) {
+    let place = d.span.and_then(|span| Some((span, sources.place(span)?)));
+    let is_placed = place.is_some();
+    if let Some((span, at)) = place {
         let excerpt = sources.get(span.source).map(|source| Excerpt::of(source, span)).unwrap_or_default();
         // an empty line without a label is that of a whole file
         group = if excerpt.text.trim().is_empty() && d.label.is_none() {
@@ -158,13 +160,22 @@ fn block(d: &Diagnostic, sources: &Sources, renderer: &Renderer) -> String {
         };
     }
     let note = |name: &'static str, text: String| Level::NOTE.with_name(name).message(text);
-    for (span, text) in &d.related {
+    let related = d.related.iter().map(|(span, text)| {
         let place = sources.place(*span).map(|p| format!(" ({})", tame(&p.to_string()))).unwrap_or_default();
-        group = group.element(note("see", format!("{}{place}", tame(text))));
+        note("see", format!("{}{place}", tame(text)))
+    });
+    let rule = d.rule.as_deref().map(|rule| note("rule", tame(rule)));
+    let notes = related.chain(rule).chain(d.help.as_deref().map(|help| note("help", tame(help))));
+    // in a group of their own the notes follow a message without a place at once, without an empty line
+    let groups = match is_placed {
+        true => vec![group.elements(notes)],
+        false => vec![group, Group::with_level(Level::NOTE).elements(notes)],
+    };
+    let mut drawn = String::new();
+    for group in groups.iter().filter(|group| !group.is_empty()) {
+        drawn.push_str(&renderer.render(std::slice::from_ref(group)));
+        drawn.push('\n');
     }
-    group = group.elements(d.rule.as_deref().map(|rule| note("rule", tame(rule))));
-    group = group.elements(d.help.as_deref().map(|help| note("help", tame(help))));
-    let mut drawn = renderer.render(&[group]) + "\n";
     if let Some((mark, place)) = drawn_place {
         drawn = drawn.replacen(&mark, &place, 1);
     }
