@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Span, WordSearch, limits};
+use crate::diag::{Code, Diagnostic, DocumentNode, Help, Report, Span, WordSearch, limits, short};
 use crate::model::Pack;
 use crate::model::pack::PackRow;
 use crate::syntax::CompileContext;
@@ -205,7 +205,7 @@ fn one_of(cx: &mut CompileContext<'_>, (table, row): (&str, &PackRow), what: &st
     if words.is_empty() || words.contains(&word) || !cx.may_look(words.len(), node.span) {
         return;
     }
-    let shown: String = word.chars().take(limits::QUOTED).collect();
+    let shown = short::head(word, limits::QUOTED);
     let help = cx.report.words.help(word, words.iter().copied());
     let help = help.unwrap_or_else(|| format!("use one of the `values` of {table} `{}`", row.name).into());
     cx.fail(Code::SchemaValue, node.span, format!("{what} cannot be `{shown}`"), Some(help));

@@ -406,7 +406,7 @@ impl<'r> TypeSearch<'r> {
             return;
         }
         self.unread.insert(key, (path.clone(), 0));
-        let shown: String = path.chars().take(limits::QUOTED).collect();
+        let shown = short::head(&path, limits::QUOTED);
         let message = format!("no rule reads `{shown}`");
         let help = self.help(of.rows, field);
         self.found.push(SceneTypeError::item(path, message, help).of_key());
@@ -487,7 +487,7 @@ impl<'r> TypeSearch<'r> {
 }
 
 fn wrong_type(path: &str, kind: ValueType, value: &Value) -> SceneTypeError {
-    let shown: String = value.to_json().to_string().chars().take(60).collect();
+    let shown = short::head(&value.to_json().to_string(), limits::QUOTED);
     let message = format!("`{path}` is declared as `{}`, but the scene says {shown}", kind.word());
     let help = match kind {
         ValueType::Time => "write a time such as 2026-01-31T20:15:00Z, or milliseconds since 1970".to_owned(),
@@ -498,7 +498,7 @@ fn wrong_type(path: &str, kind: ValueType, value: &Value) -> SceneTypeError {
 }
 
 fn unknown_word(path: &str, word: &str, words: &[Arc<str>]) -> SceneTypeError {
-    let shown: String = word.chars().take(60).collect();
+    let shown = short::head(word, limits::QUOTED);
     let help = suggest::help(word, words.iter().map(AsRef::as_ref));
     let is_slip = help.as_ref().is_some_and(|help| help.suggestion.is_some());
     let kind = if is_slip { TypeMismatch::Slip } else { TypeMismatch::Word };

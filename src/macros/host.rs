@@ -12,7 +12,7 @@ use super::call::{ArgumentKind, FunctionCall, MacroContext, MacroRow, ResultKind
 use super::engine::WriteMode;
 use super::passes::{MacroPass, MacroPasses, escaped};
 use super::table::MacroTable;
-use crate::diag::limits;
+use crate::diag::{limits, short};
 use crate::macros::syntax::passes::{PassHit, PassText};
 use crate::macros::syntax::{
     ExpandedText, KnownMacro, MacroCall, MacroGrammar, MacroHost, MacroResult, MacroSyntax, ParsedText, TextOffset,
@@ -381,7 +381,7 @@ impl MacroGrammar for Macros<'_> {
 
 /// The maximum length of a text in such a record.
 fn cut(text: &str) -> String {
-    text.chars().take(1000).collect()
+    short::first(text, 1000).to_owned()
 }
 
 impl Macros<'_> {

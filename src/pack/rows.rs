@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::fingerprint;
-use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, limits, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Span, TableField, limits, short, suggest};
 use crate::model::pack::{ShadowedValue, is_layering};
 use crate::template;
 
@@ -334,7 +334,7 @@ fn element_place(list: &[DocumentNode], named: &DocumentNode) -> Result<usize, E
 fn unknown_element(list: &[DocumentNode], named: &DocumentNode) -> EditRefusal {
     let names: Vec<String> = list.iter().filter_map(element_name).collect();
     let written = named.as_text().map_or_else(|| named.to_json().to_string(), str::to_owned);
-    let written: String = written.chars().take(60).collect();
+    let written = short::head(&written, limits::QUOTED);
     let message = match named.data {
         NodeValue::Int(_) => format!("the list below has no element {written}: it has {} elements, from 0", list.len()),
         _ => format!("the list below has no element `{written}`"),

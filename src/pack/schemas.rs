@@ -19,6 +19,7 @@ use crate::model::Pack;
 use crate::model::options::TABLE;
 use crate::model::pack::{ABOUT, LAYERING, NAME, PackRow, is_layering};
 use crate::terms::names::RowKeys;
+use crate::text::percent::decode;
 
 #[cfg(not(rules_on_disk))]
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/schemas");
@@ -181,7 +182,7 @@ impl Schemas {
     pub(super) fn around(&self, location: &str) -> Option<&Value> {
         let (file, pointer) = location.split_once('#')?;
         let schema = self.files().get(file.rsplit('/').next()?)?;
-        let pointer = percent_decoded(pointer);
+        let pointer = decode(pointer).decode_utf8_lossy();
         schema.pointer(pointer.rsplit_once('/')?.0)
     }
 }
@@ -195,26 +196,6 @@ impl Retrieve for ByName {
         let name = address.rsplit('/').next().unwrap_or("");
         self.0.get(name).cloned().ok_or_else(|| format!("there is no schema `{name}`").into())
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        let mut ahead = bytes.clone();
-        let hex: Option<u32> = match (byte, ahead.next(), ahead.next()) {
-            (b'%', Some(a), Some(b)) => char::from(a).to_digit(16).zip(char::from(b).to_digit(16)).map(|(a, b)| a * 16 + b),
-            _ => None,
-        };
-        match hex.and_then(|n| u8::try_from(n).ok()) {
-            Some(decoded) => {
-                out.push(decoded);
-                bytes = ahead;
-            }
-            None => out.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 impl Schemas {

@@ -8,7 +8,7 @@ use jsonschema::{JsonType, ValidationError};
 
 use super::rows;
 use super::schemas::Schemas;
-use crate::diag::{Code, Diagnostic, DiagnosticCode, DocumentNode, Help, NodeValue, Report, Span, limits, suggest};
+use crate::diag::{Code, Diagnostic, DiagnosticCode, DocumentNode, Help, NodeValue, Report, Span, limits, short, suggest};
 use crate::program::ENGINE_TABLES;
 
 /// The detail of a diagnostic that names a table which a pack may declare.
@@ -378,7 +378,7 @@ impl DocumentCheck<'_> {
 
     fn not_allowed(&self, target: &ErrorTarget<'_>, allowed: &[String]) -> Diagnostic {
         let written = target.node.as_text().map_or_else(|| target.node.to_json().to_string(), str::to_owned);
-        let written: String = written.chars().take(60).collect();
+        let written = short::head(&written, limits::QUOTED);
         let help = one_of(&written, allowed);
         Diagnostic::new(Code::SchemaValue, format!("{} cannot be `{written}`", target.name))
             .label("not one of the allowed values")

@@ -161,9 +161,12 @@ pub(crate) fn stable(answer: &str) -> String {
     let mut shipped = false;
     for line in answer.lines() {
         let body = line.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit());
-        shipped =
-            if body.starts_with("┌─") { body.starts_with("┌─ rules/") } else { shipped && !body.starts_with(char::is_alphabetic) };
-        let gutter = if line.starts_with(|c: char| c.is_ascii_digit()) { "N" } else { " " };
+        shipped = if body.starts_with("-->") { body.starts_with("--> rules/") } else { shipped && !body.starts_with(char::is_alphabetic) };
+        let gutter = match line.starts_with(|c: char| c.is_ascii_digit()) {
+            true => "N ",
+            false if body.starts_with("-->") => " ",
+            false => "  ",
+        };
         let line = if shipped { format!("{gutter}{body}") } else { line.to_owned() };
         let mut pieces = line.split("rules/");
         out.push_str(pieces.next().unwrap_or_default());

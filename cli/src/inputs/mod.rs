@@ -215,10 +215,13 @@ impl InputArgs {
         self.now.is_some()
     }
 
-    /// The first flag that says something about a single build, if one is given.
-    pub(crate) fn given_for_one_build(&self) -> Option<&'static str> {
+    /// Refuses flags that say something about a single build.
+    pub(crate) fn refuse_flags_of_one_build(&self, help: &str) -> Result<()> {
         let flags = [("--message", self.message.is_some()), ("--previous", self.previous.is_some())];
-        flags.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
+        flags
+            .into_iter()
+            .find(|(_, given)| *given)
+            .map_or(Ok(()), |(flag, _)| Err(EarlyExit::could_not(Code::SceneField, format!("`{flag}` has no effect here"), help)))
     }
 
     /// Refuses `--previous` where requests are not compared.

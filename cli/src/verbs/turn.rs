@@ -91,10 +91,7 @@ impl Model for ReplyModel<'_> {
 
 impl TurnArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
-        if let Some(flag) = self.inputs.given_for_one_build() {
-            let message = format!("`{flag}` has no effect here");
-            return Err(EarlyExit::could_not(Code::SceneField, message, "each line of the replies holds the message of its turn"));
-        }
+        self.inputs.refuse_flags_of_one_build("each line of the replies holds the message of its turn")?;
         if let (Some(flag), false) = (self.endpoint.names_provider(), self.inputs.names_model()) {
             let message = format!("`{flag}` has no effect without `--model`: no operation asks a model");
             return Err(EarlyExit::could_not(Code::SceneField, message, "name the model with `--model NAME`"));

@@ -10,6 +10,7 @@ use super::{Problem, RunError};
 use crate::build::dialects;
 use crate::build::{Outcome, run};
 use crate::diag::limits;
+use crate::diag::short::head;
 use crate::model::{Scene, Value};
 use crate::pack::Ruleset;
 use crate::text::json_pointer::escape;
@@ -296,7 +297,7 @@ pub(super) fn optional_number(ran: &Outcome, path: &str, most: usize, problems: 
 }
 
 fn unusable(path: &str, most: usize, found: &str) -> Problem {
-    let found: String = found.chars().take(40).collect();
+    let found = head(found, 40);
     let upper = if most == usize::MAX { String::new() } else { format!(" to {most}") };
     let message = format!("`{path}` must be a whole number from 0{upper}, and the pack or the configuration says {found}");
     Problem { code: "invalid_value".to_owned(), at: format!("/{}", path.replace('.', "/")), message }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use base64::Engine;
 
 use crate::diag::file;
+use crate::text::percent::{UNRESERVED, decode, encode};
 
 /// The secret of an account at a provider.
 #[derive(Clone)]
@@ -92,14 +93,15 @@ impl Key {
         }
         let json = serde_json::Value::from(text).to_string();
         let json = json.trim_matches('"');
-        let percent: String = text.bytes().map(|b| self::percent(b, true)).collect();
+        let percent = encode(text, UNRESERVED).to_string();
         // some write everything but letters and digits by its number
         let numbered = |upper: bool| -> String {
             let number = |c: char| if upper { format!("\\u{:04X}", u32::from(c)) } else { format!("\\u{:04x}", u32::from(c)) };
             text.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c.to_string() } else { number(c) }).collect()
         };
-        let lower: String = text.bytes().map(|b| self::percent(b, false)).collect();
-        let mut forms = vec![text.to_owned(), json.to_owned(), json.replace('/', "\\/"), lower, percent, numbered(true), numbered(false)];
+        let lower = encode(text, UNRESERVED).map(|part| if part.starts_with('%') { part.to_ascii_lowercase() } else { part.to_owned() });
+        let mut forms =
+            vec![text.to_owned(), json.to_owned(), json.replace('/', "\\/"), lower.collect(), percent, numbered(true), numbered(false)];
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
         forms.dedup();
         Ok(Self(Arc::new(KeySecret { text: text.to_owned(), forms: forms.into_iter().map(String::into_bytes).collect() })))
@@ -111,7 +113,7 @@ impl Key {
         let mut forms = key.map(|key| key.0.forms.clone()).unwrap_or_default();
         let inside = proxy.and_then(|proxy| proxy.split_once("://")).map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
         if let Some((account, _)) = inside.and_then(|inside| inside.rsplit_once('@')) {
-            for account in [account.as_bytes().to_vec(), unpercent(account)] {
+            for account in [account.as_bytes().to_vec(), decode(account).collect()] {
                 forms.push(base64::engine::general_purpose::STANDARD.encode(&account).into_bytes());
                 let Some(at) = account.iter().position(|byte| *byte == b':') else { continue };
                 // a short password would occur in replies by chance
@@ -173,29 +175,6 @@ impl Key {
 pub fn is_variable(name: &str) -> bool {
     let begins = name.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     begins && name.len() <= 200 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
-/// What a part of an address means.
-fn unpercent(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let number = text.get(at + 1..at + 3).filter(|_| *byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        out.push(number.unwrap_or(*byte));
-        at += if number.is_some() { 3 } else { 1 };
-    }
-    out
-}
-
-/// A byte as addresses write it.
-fn percent(byte: u8, upper: bool) -> String {
-    match byte {
-        b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-        _ if upper => format!("%{byte:02X}"),
-        _ => format!("%{byte:02x}"),
-    }
 }
 
 /// Takes a key out of a text that arrives in parts, wherever they are cut.

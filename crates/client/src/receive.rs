@@ -6,6 +6,7 @@ use super::error::ProviderError;
 use super::retry::REFUSED;
 use super::sse::{EventTooLong, Splitter, SseEvent};
 use super::{Delta, IncomingAnswer, TransportError};
+use crate::diag::short::head;
 use crate::reading::{AssembledReply, JsonTree, ReplyAssembler, ReplyDelta, ReplyError, ReplyReading};
 
 /// Largest reply, whole or streamed, in bytes.
@@ -304,9 +305,5 @@ pub(super) fn failed(failed: TransportError, status: impl Into<Option<u16>>) -> 
 
 /// A provider's text in a message: one line of bounded length.
 fn quoted(text: &str) -> String {
-    let mut out: String = text.chars().take(QUOTED).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(QUOTED).is_some() {
-        out.push('…');
-    }
-    format!("`{out}`")
+    format!("`{}`", head(text, QUOTED).replace(char::is_control, " "))
 }

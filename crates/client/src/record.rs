@@ -15,6 +15,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::keys::{Key, KeyScrubber};
 use super::{Body, BoxFuture, IncomingAnswer, OutgoingRequest, Transport, TransportError};
+use crate::diag::short::head;
 use crate::text::json_pointer::escape;
 
 /// Headers of answers that are kept.
@@ -366,10 +367,5 @@ fn difference(now: &Json, before: &Json, depth: usize) -> Option<(String, String
 }
 
 fn short(value: &Json) -> String {
-    let text = value.to_string();
-    let mut cut: String = text.chars().take(80).collect();
-    if text.chars().nth(80).is_some() {
-        cut.push('…');
-    }
-    cut
+    head(&value.to_string(), 80)
 }

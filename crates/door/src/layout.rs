@@ -1,7 +1,7 @@
 //! The layout of texts for a terminal: tables, texts on one line, and beginnings of texts.
 
 use crate::diag::Span;
-use crate::diag::short::is_unseen;
+use crate::diag::short::{self, is_unseen};
 use crate::pack::Ruleset;
 
 /// Aligns rows in columns; the width of the last column is not limited.
@@ -37,11 +37,7 @@ pub fn one_line(text: &str) -> String {
 
 /// The first `most` characters of a text, on one line.
 pub fn head(text: &str, most: usize) -> String {
-    let mut out: String = one_line(&text.chars().take(most).collect::<String>());
-    if text.chars().nth(most).is_some() {
-        out.push('…');
-    }
-    out
+    one_line(&short::head(text, most))
 }
 
 /// `file:line` of a pass; `None` for a pass that the pack does not have.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 
 use crate::diag::render;
+use crate::diag::short::head;
 
 use super::runner::{CaseComplaint, CaseResult, FileResult};
 
@@ -67,13 +68,7 @@ fn diff(complaint: &CaseComplaint) -> Vec<String> {
     let after = wanted.iter().rev().zip(got.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
     let side = |sign: &str, all: &[String]| -> Vec<String> {
         let own: Vec<&String> = all.iter().take(all.len() - after).skip(before).collect();
-        let short = |line: &String| {
-            let mut cut: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WIDTH).collect();
-            if line.chars().nth(WIDTH).is_some() {
-                cut.push('…');
-            }
-            format!("{sign} {cut}")
-        };
+        let short = |line: &String| format!("{sign} {}", head(line, WIDTH).replace(char::is_control, " "));
         let mut out: Vec<String> = own.iter().take(LINES).map(|line| short(line)).collect();
         if own.len() > LINES {
             out.push(format!("{sign} … {} more", own.len() - LINES));

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json};
+use toml_writer::{ToTomlKey, ToTomlValue, TomlStringBuilder};
 
 use super::compare::{Difference, ValueStep, matcher};
 use crate::diag::{DocumentNode, Report, Sources, Span, TableField};
@@ -72,7 +73,7 @@ pub fn new_expect(case: &DocumentNode, expect: &Map<String, Json>, sources: &Sou
             return Ok(TextEdit { start, end, text: written });
         }
         let at = text.get(key.end as usize..).and_then(|rest| rest.find('\n')).map_or(text.len(), |n| key.end as usize + n);
-        let lines = expect.iter().map(|(name, value)| format!("\n{} = {}", toml_key(name), toml_value(value)));
+        let lines = expect.iter().map(|(name, value)| format!("\n{} = {}", name.to_toml_key(), toml_value(value)));
         return Ok(TextEdit { start: at, end: at, text: lines.collect() });
     }
     let is_marked = case.get("snapshot").is_some();
@@ -181,7 +182,7 @@ fn write_toml(value: &Json, indent: usize) -> String {
     match value {
         Json::Null => "{ missing = true }".to_owned(),
         Json::Bool(_) | Json::Number(_) => value.to_string(),
-        Json::String(text) => string(text),
+        Json::String(text) => TomlStringBuilder::new(text).as_basic().to_toml_value(),
         Json::Array(list) if list.is_empty() => "[]".to_owned(),
         Json::Array(list) => {
             let one_line = format!("[{}]", list.iter().map(flat).collect::<Vec<_>>().join(", "));
@@ -195,7 +196,7 @@ fn write_toml(value: &Json, indent: usize) -> String {
         Json::Object(table) if table.is_empty() => "{}".to_owned(),
         Json::Object(table) => {
             let fields: Vec<String> =
-                table.iter().map(|(name, value)| format!("{} = {}", toml_key(name), write_toml(value, indent))).collect();
+                table.iter().map(|(name, value)| format!("{} = {}", name.to_toml_key(), write_toml(value, indent))).collect();
             format!("{{ {} }}", fields.join(", "))
         }
     }
@@ -205,33 +206,9 @@ fn flat(value: &Json) -> String {
     match value {
         Json::Array(list) => format!("[{}]", list.iter().map(flat).collect::<Vec<_>>().join(", ")),
         Json::Object(table) if !table.is_empty() => {
-            let fields: Vec<String> = table.iter().map(|(name, value)| format!("{} = {}", toml_key(name), flat(value))).collect();
+            let fields: Vec<String> = table.iter().map(|(name, value)| format!("{} = {}", name.to_toml_key(), flat(value))).collect();
             format!("{{ {} }}", fields.join(", "))
         }
         other => write_toml(other, 0),
     }
-}
-
-/// A key, quoted where it must be.
-fn toml_key(name: &str) -> String {
-    let is_bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
-    if is_bare { name.to_owned() } else { string(name) }
-}
-
-fn string(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            '\r' => out.push_str("\\r"),
-            c if c.is_control() => out.push_str(&format!("\\u{:04X}", c as u32)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -30,9 +30,9 @@ fn the_four_answers_in_order() {
     );
     assert_eq!(
         render::human(&report, &sources, false),
-        "error[name.unknown]: entry names position `before_casst`, which no layer defines\n  ┌─ rules/acme/lore.toml:14:12\n\
-         14│ position = \"before_casst\"\n  │            ^^^^^^^^^^^^^^ unknown position\n  = rule: entry dragon, from layer acme\n  \
-         = help: did you mean `before_cast`?\n"
+        "error[name.unknown]: entry names position `before_casst`, which no layer defines\n  --> rules/acme/lore.toml:14:12\n   |\n\
+         14 | position = \"before_casst\"\n   |            ^^^^^^^^^^^^^^ unknown position\n   |\n   \
+         = rule: entry dragon, from layer acme\n   = help: did you mean `before_cast`?\n"
     );
     assert_eq!(
         render::plain(&report, &sources),
@@ -43,14 +43,14 @@ fn the_four_answers_in_order() {
         (&json[0]["line"], &json[0]["column"], &json[0]["end_column"], &json[0]["severity"]),
         (&14.into(), &12.into(), &26.into(), &"error".into())
     );
-    assert!(render::human(&report, &sources, true).contains("\u{1b}[1;31merror[name.unknown]\u{1b}[0m"));
+    assert!(render::human(&report, &sources, true).contains("\u{1b}[1m\u{1b}[91merror[name.unknown]\u{1b}[0m"));
 }
 
 #[test]
 fn tabs_and_wide_characters_keep_the_carets_under_the_text() {
     assert_eq!(
         shown("\tx = 龍y\n", 5, 8),
-        "error[name.unknown]: no such `x`\n ┌─ rules/lore.toml:1:6\n1│     x = 龍y\n │         ^^ here\n"
+        "error[name.unknown]: no such `x`\n --> rules/lore.toml:1:6\n  |\n1 |     x = 龍y\n  |         ^^ here\n"
     );
 }
 
@@ -59,16 +59,31 @@ fn long_lines_are_cut_around_the_span() {
     let text = format!("{}HERE{}\n", "a".repeat(50_000), "b".repeat(50_000));
     let out = shown(&text, 50_000, 50_004);
     let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[1], " --> rules/lore.toml:1:50001");
     assert!(lines.iter().all(|l| l.chars().count() < 180), "{out}");
-    let caret = lines[3].chars().position(|c| c == '^').unwrap();
-    assert_eq!(lines[2].chars().skip(caret).take(4).collect::<String>(), "HERE");
+    let caret = lines[4].chars().position(|c| c == '^').unwrap();
+    assert_eq!(lines[3].chars().skip(caret).take(4).collect::<String>(), "HERE");
+}
+
+#[test]
+fn any_characters_and_spans_are_drawn_within_a_width() {
+    let pieces = ["a", "龍", "\t", "\u{301}", "\u{200D}", "\u{202E}", "\r", "\n", " "];
+    for n in 0..pieces.len().pow(3) * 2 {
+        let piece = |place: usize| pieces[n / 2 / pieces.len().pow(u32::try_from(place).unwrap()) % pieces.len()].repeat([1, 200][n % 2]);
+        let texts = [piece(0), piece(1), piece(2)];
+        let (text, ends) = (texts.concat(), [0, 1, 2, 3].map(|n| texts[..n].concat().len()));
+        for (start, end) in [(0, 0), (0, 1), (0, 3), (1, 1), (1, 2), (1, 3), (2, 3), (3, 3)] {
+            let out = shown(&text, ends[start], ends[end]);
+            assert!(out.contains(" here\n") && out.lines().all(|line| line.chars().count() < 700), "{text:?} {start} {end}\n{out}");
+        }
+    }
 }
 
 #[test]
 fn a_span_over_lines_shows_the_first() {
     assert_eq!(
         shown("a = '''\nb\n'''\n", 4, 13),
-        "error[name.unknown]: no such `x`\n ┌─ rules/lore.toml:1:5\n1│ a = '''\n │     ^^^ here\n"
+        "error[name.unknown]: no such `x`\n --> rules/lore.toml:1:5\n  |\n1 | a = '''\n  |     ^^^ here\n"
     );
 }
 

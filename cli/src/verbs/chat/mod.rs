@@ -76,10 +76,7 @@ pub(crate) struct ChatArgs {
 
 impl ChatArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
-        if let Some(flag) = self.inputs.given_for_one_build() {
-            let message = format!("`{flag}` has no effect here");
-            return Err(EarlyExit::could_not(Code::SceneField, message, "send one message with `--once MESSAGE`"));
-        }
+        self.inputs.refuse_flags_of_one_build("send one message with `--once MESSAGE`")?;
         if self.inputs.has_type() {
             let message = "`--type` has no effect here: the commands of the chat say what is generated";
             return Err(EarlyExit::could_not(Code::SceneField, message, "leave it out; `/regen` and `/swipe` ask for a reply again"));

@@ -11,7 +11,7 @@ use minijinja::{Environment, UndefinedBehavior, Value, context};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use crate::diag::short::is_unseen;
+use crate::diag::short::{first, head, is_unseen};
 use crate::text::markup::escaped;
 use tapster_door::explain::changes::scripted_rows;
 
@@ -125,22 +125,13 @@ fn cell(value: &Value) -> String {
         None if value.is_none() || value.is_undefined() => String::new(),
         None => serde_json::to_string(value).unwrap_or_default(),
     };
-    cut(&whole, CELL, "…")
+    head(&whole, CELL)
 }
 
 /// `pass (file:line)`.
 fn by(event: &Json) -> String {
     let pass = event["pass"].as_str().unwrap_or_default();
     event["rule"].as_str().map_or_else(|| pass.to_owned(), |rule| format!("{pass} ({rule})"))
-}
-
-/// The beginning of a text, and what stands for the rest of it.
-fn cut(whole: &str, most: usize, rest: &str) -> String {
-    let mut out: String = whole.chars().take(most).collect();
-    if out.len() < whole.len() {
-        out.push_str(rest);
-    }
-    out
 }
 
 /// What a slot takes of the budget.
@@ -214,9 +205,12 @@ fn block_list(blocks: &[Json], report: &Json, slots: &Slots) -> Vec<Json> {
 
 fn block_row(index: usize, block: &Json, slots: &Slots, room: &mut usize) -> Json {
     let (name, whole) = (slot(block), block["text"].as_str().unwrap_or_default());
-    let text = cut(whole, TEXT.min(*room), " … (the rest is left out)");
+    let mut text = first(whole, TEXT.min(*room)).to_owned();
+    if text.len() < whole.len() {
+        text.push_str(" … (the rest is left out)");
+    }
     *room = room.saturating_sub(text.len());
-    let line: String = whole.chars().take(LINE).map(|c| if c == '\n' { ' ' } else { c }).collect();
+    let line = first(whole, LINE).replace('\n', " ");
     let switched_off = list(&block["history"]).iter().rfind(|event| matches!(event["did"].as_str(), Some("evicted" | "dropped")));
     json!({
         "index": index, "name": name, "class": slots.0.get(name).map(|row| &row["class"]), "id": block["id"], "role": block["role"],

@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use super::report::{CellGroup, CellOutcome, EvalReport, money, percent, time};
+use super::report::{CellGroup, CellOutcome, EvalReport, money, percent, rates_and_times, time};
+use crate::diag::short::head;
 use crate::text::markup::escaped;
 
 /// The most failed cells that are shown with their replies.
@@ -145,7 +146,7 @@ impl EvalReport {
                 let _ = write!(page, "<p>Not as it must be:</p><ul>{}</ul>", wrong.concat());
             }
             let calls: Vec<String> = cell.calls.iter().map(|call| format!("{} {}", call.tool, call.arguments)).collect();
-            for (what, text) in [("Calls", calls.join("\n")), ("Reply", cell.text.chars().take(MOST_TEXT).collect())] {
+            for (what, text) in [("Calls", calls.join("\n")), ("Reply", head(&cell.text, MOST_TEXT))] {
                 if !text.is_empty() {
                     let _ = write!(page, "<p>{what}:</p><pre>{}</pre>", escaped(&text));
                 }
@@ -172,13 +173,7 @@ fn numbers(page: &mut String, groups: &[CellGroup], total: &CellGroup) {
     for group in groups.iter().chain(all) {
         let name = name_of(group);
         let dash = || "–".to_owned();
-        let cells = [
-            format!("{}/{}", group.successes, group.trials),
-            percent(group.rate),
-            format!("{}–{}", percent(group.low), percent(group.high)),
-            time(group.p50),
-            time(group.p90),
-            time(group.p99),
+        let counts = [
             group.requests.to_string(),
             group.tokens.input.to_string(),
             group.tokens.output.to_string(),
@@ -187,7 +182,7 @@ fn numbers(page: &mut String, groups: &[CellGroup], total: &CellGroup) {
             group.cost_per_success.map_or_else(dash, money),
         ];
         let _ = write!(page, "<tr><th scope=\"row\">{}</th>", escaped(if name.is_empty() { "all" } else { &name }));
-        for cell in cells {
+        for cell in rates_and_times(group).into_iter().chain(counts) {
             let _ = write!(page, "<td class=\"n\">{}</td>", escaped(&cell));
         }
         page.push_str("</tr>");

@@ -352,19 +352,24 @@ fn quoted(field: &str) -> String {
 }
 
 fn row(group: &CellGroup) -> Vec<String> {
-    vec![
-        group.of.model.clone(),
-        group.of.mode.clone(),
-        group.of.preset.clone(),
+    let names = [&group.of.model, &group.of.mode, &group.of.preset].map(Clone::clone);
+    let counts = [
+        format!("{}/{}", group.tokens.input, group.tokens.output),
+        group.cache_rate.map_or_else(none, percent),
+        group.cost.map_or_else(none, money),
+    ];
+    names.into_iter().chain(rates_and_times(group)).chain(counts).collect()
+}
+
+/// How often a group succeeds and how long it takes, as tables show it.
+pub(super) fn rates_and_times(group: &CellGroup) -> [String; 6] {
+    [
         format!("{}/{}", group.successes, group.trials),
         percent(group.rate),
         format!("{}–{}", percent(group.low), percent(group.high)),
         time(group.p50),
         time(group.p90),
         time(group.p99),
-        format!("{}/{}", group.tokens.input, group.tokens.output),
-        group.cache_rate.map_or_else(none, percent),
-        group.cost.map_or_else(none, money),
     ]
 }
 

@@ -19,7 +19,7 @@ use super::report::{CellOutcome, CheckRecord, TokenCounts};
 use super::scenario::{Candidate, EvalFile, EvalPreset, Scenario};
 use super::{EvalCell, EvalMode, inputs, key};
 use crate::build::{build, run};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, short};
 use crate::model::{Plan, Scene, Value};
 use crate::pack::Ruleset;
 use crate::text::functions::fingerprint;
@@ -268,7 +268,7 @@ fn text_at(scene: &Scene, path: &str) -> Option<String> {
 }
 
 fn cut(text: &str) -> String {
-    text.chars().take(MOST_TEXT).collect()
+    short::first(text, MOST_TEXT).to_owned()
 }
 
 /// A transport that counts what is sent.

@@ -19,6 +19,7 @@ use super::super::BoxFuture;
 use super::process::{CommandLine, CommandOutput, CommandTool, ProcessGroup, ProcessPipes};
 use super::{Tool, ToolCall, ToolFailure};
 use super::{ToolRegistry, ToolSpec};
+use crate::diag::short::head;
 
 /// The most bytes of one message of a server.
 const MOST_LINE: usize = 4 << 20;
@@ -112,7 +113,7 @@ async fn begin(spec: &ServerSpec) -> Result<ToolRegistry, ToolFailure> {
 /// Checks what goes into every request: providers take few letters in names, and a description or a schema costs tokens.
 fn usable(spec: &ServerSpec, tool: &rmcp::model::Tool) -> Result<(), ToolFailure> {
     let name = format!("{}{}", spec.prefix, tool.name);
-    let shown: String = name.chars().take(80).collect();
+    let shown = head(&name, 80);
     let remedy = "list in `tools` of its row those that you want";
     let letters = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if !letters || name.is_empty() || name.len() > MOST_NAME {

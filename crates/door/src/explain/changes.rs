@@ -83,11 +83,7 @@ pub fn as_json(plan: &Plan, rules: &Ruleset, filter: Option<&str>) -> Json {
 
 /// A text of bounded length, with its line breaks.
 fn cut(text: &str) -> String {
-    let mut out: String = text.chars().take(TEXT).collect();
-    if text.chars().nth(TEXT).is_some() {
-        out.push('…');
-    }
-    out
+    crate::diag::short::head(text, TEXT)
 }
 
 pub fn as_text(json: &Json) -> String {

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use super::{Container, Contents, Document, ImportFault, failed, listed, tolerated, too_large};
+use super::{Container, Contents, Document, ImportFault, container, failed, listed, tolerated, too_large};
 use crate::diag::{Code, Diagnostic, Report};
 use crate::model::Value;
 use crate::model::json_reader::JsonReader;
@@ -64,6 +64,16 @@ pub(super) fn document(name: &str, what: &str, text: &str, reader: &mut JsonScan
     let result = reader.parse(text);
     reader.notes(name, report);
     result.map_err(|reject| reject.explain(what).into())
+}
+
+/// The document in the file `name` that another deserializer reads, such as that of `MessagePack`.
+#[cfg(feature = "packed")]
+pub(super) fn document_from<'de, D: serde::Deserializer<'de>>(name: &str, from: D, report: &mut Report) -> Result<Value, ImportFault> {
+    let mut scanner = JsonScanner::default();
+    let result = scanner.reader.read_from(from);
+    scanner.notes(name, report);
+    let damaged = |error: D::Error| container(name, format!("cannot be read: {error}")).help("export it again; the file is damaged");
+    result.map_err(|error| if scanner.reader.is_full() { JsonRejection::TooMuch.explain(name) } else { damaged(error) }.into())
 }
 
 /// Why a text is not a usable JSON document.
@@ -182,6 +192,11 @@ impl JsonScanner {
         if rounded > 0 {
             let message = format!("`{name}` holds whole numbers above {}, which are rounded: {rounded}", i64::MAX);
             report.push(Diagnostic::new(Code::ImportValue, message).help("write what is no quantity, such as an id, as a text"));
+        }
+        let converted = self.reader.take_converted();
+        if converted > 0 {
+            let message = format!("holds {converted} values that JSON cannot express; bytes became base64, others null");
+            report.push(tolerated(container(name, message).help("check the fields that are null in the output of `tapster import`")));
         }
         if mended > 0 {
             let message = format!("`{name}` holds {mended} half characters (lone surrogates), replaced by U+FFFD");

@@ -9,6 +9,7 @@ pub mod resolve;
 pub mod signature;
 
 use crate::diag::Diagnostic;
+use crate::diag::short::head;
 
 pub use archive::{pack, unpack};
 pub use index::{IndexEntry, LockedPack, ManifestHeader, PackIndex, PackLock};
@@ -42,9 +43,5 @@ pub fn file_name(name: &str, release: &semver::Version) -> String {
 #[must_use]
 pub fn shown(text: &str) -> String {
     let tame = |c: char| if c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}') { '\u{FFFD}' } else { c };
-    let mut out: String = text.chars().take(120).map(tame).collect();
-    if text.chars().nth(120).is_some() {
-        out.push('…');
-    }
-    out
+    head(text, 120).chars().map(tame).collect()
 }

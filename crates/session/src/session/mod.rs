@@ -15,7 +15,8 @@ use serde_json::{Value as Json, json};
 
 use crate::artifact::{DeclaredArtifact, Projection, RunArtifact, RunArtifacts, WriteRefusal, diff};
 use crate::build::BuildError;
-use crate::diag::{Code, Diagnostic};
+use crate::diag::short::head;
+use crate::diag::{Code, Diagnostic, limits};
 use crate::pack::Ruleset;
 use crate::store::{
     ArchivedVersion, Artifact, ArtifactVersion, ArtifactWrite, Batch, CommitOutcome, Home, ListPage, LogRecord, Moment, PrunedVersion,
@@ -202,7 +203,7 @@ pub enum SessionError {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// A write was refused.
-    #[error("`{}` may not write artifact `{}` now: {}", short(.writer), short(.tag), reason(.refusal))]
+    #[error("`{}` may not write artifact `{}` now: {}", head(.writer, limits::QUOTED), head(.tag, limits::QUOTED), reason(.refusal))]
     Refused {
         /// The artifact.
         tag: String,
@@ -223,15 +224,6 @@ impl From<StoreRefusal> for SessionError {
     fn from(refused: StoreRefusal) -> Self {
         Self::Store(refused)
     }
-}
-
-/// The beginning of a name, which may have any length.
-fn short(name: &str) -> String {
-    let mut out: String = name.chars().take(60).collect();
-    if out.len() < name.len() {
-        out.push('…');
-    }
-    out
 }
 
 /// A refusal in words.

@@ -8,9 +8,11 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use percent_encoding::percent_decode_str;
+
 use super::disk::{self, FileReaders};
 use super::{StoreFuture, StoreListing, StoreRefusal, StoredTemplate, TemplateStore};
-use crate::diag::{Code, Diagnostic, Help, file, limits};
+use crate::diag::{Code, Diagnostic, Help, file, limits, short};
 
 /// The largest template, in bytes (4 MiB).
 pub const MAX_TEMPLATE: u64 = 4 << 20;
@@ -39,7 +41,7 @@ impl FolderStore {
     fn path(&self, id: &str) -> Result<PathBuf, StoreRefusal> {
         let name = file_name(id);
         if name.len() > MAX_NAME {
-            let message = format!("the id `{}` is too long for the name of a file", short(id));
+            let message = format!("the id `{}` is too long for the name of a file", short::head(id, 40));
             let help = format!(
                 "make it shorter: small ASCII letters, digits, `-` and `_` count one, other bytes three, at most {MAX_NAME} in all"
             );
@@ -170,19 +172,8 @@ fn file_name(id: &str) -> String {
 
 /// The id that a file name stands for; `None` for a name that no id has.
 fn id_of(name: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut rest = if name == "%" { &[][..] } else { name.as_bytes() };
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let (digits, behind) = rest.split_at_checked(2)?;
-        bytes.push(u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?);
-        rest = behind;
-    }
-    String::from_utf8(bytes).ok().filter(|id| file_name(id) == name)
+    let id = if name == "%" { "".into() } else { percent_decode_str(name).decode_utf8().ok()? };
+    (file_name(&id) == name).then(|| id.into_owned())
 }
 
 fn refused(code: Code, message: String, help: impl Into<Help>) -> StoreRefusal {
@@ -195,7 +186,7 @@ fn too_large(path: &Path) -> StoreRefusal {
 }
 
 fn taken(id: &str, path: &Path) -> StoreRefusal {
-    let message = format!("a template `{}` is stored already, in `{}`", short(id), path.display());
+    let message = format!("a template `{}` is stored already, in `{}`", short::head(id, 40), path.display());
     refused(Code::StoreTaken, message, "give it another `id`, or replace the stored one (`--force`)")
 }
 
@@ -207,13 +198,4 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> StoreRefusal {
     };
     let message = format!("`{}` cannot be {what}: {reason}", path.display());
     refused(Code::FileMissing, message, "check the folder and its permissions")
-}
-
-/// The beginning of an id, for a message.
-fn short(id: &str) -> String {
-    let mut out: String = id.chars().take(40).collect();
-    if out.len() < id.len() {
-        out.push('…');
-    }
-    out
 }

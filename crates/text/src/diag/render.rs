@@ -4,16 +4,17 @@
 //! of files and messages come from strangers, so control characters never reach a terminal.
 
 use std::fmt::Write;
+use std::ops::Range;
 
-use super::short::is_unseen;
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::short::{first, is_unseen};
 use super::{Diagnostic, Report, Severity, Source, Sources, Span};
 
-/// The widest part of a source line that is shown, in columns; a longer line is cut around the span.
-const WINDOW: usize = 160;
-/// Columns kept before the span when a line is cut.
-const LEAD: usize = 40;
-/// What a tab is shown as.
-const TAB: &str = "    ";
+/// The widest line that is drawn, in columns; a longer line of a file is cut around the span.
+const WIDTH: usize = 160;
+/// Stands where the place is drawn; no text that is drawn holds it.
+const MARK: &str = "\0";
 
 /// All diagnostics as text for people, with the source line and carets below the place; `color` adds ANSI colours. The text
 /// ends with a line break; it is empty for an empty report.
@@ -26,15 +27,16 @@ const TAB: &str = "    ";
 /// report.push(Diagnostic::new(Code::SchemaType, "`depth` must be a whole number").at(Span::new(file, 8, 13)).label("a text"));
 /// assert_eq!(render::human(&report, &sources, false), "\
 /// error[schema.type]: `depth` must be a whole number
-///  ┌─ lore.toml:1:9
-/// 1│ depth = \"two\"
-///  │         ^^^^^ a text
+///  --> lore.toml:1:9
+///   |
+/// 1 | depth = \"two\"
+///   |         ^^^^^ a text
 /// ");
 /// ```
 #[must_use]
 pub fn human(report: &Report, sources: &Sources, color: bool) -> String {
-    let paint = Paint { on: color };
-    let blocks: Vec<String> = report.items().iter().map(|d| block(d, sources, paint)).collect();
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() }.term_width(WIDTH);
+    let blocks: Vec<String> = report.items().iter().map(|d| block(d, sources, &renderer)).collect();
     blocks.join("\n")
 }
 
@@ -135,172 +137,88 @@ fn json_one(d: &Diagnostic, sources: &Sources) -> serde_json::Value {
     out
 }
 
-fn block(d: &Diagnostic, sources: &Sources, paint: Paint) -> String {
-    let mut out = String::new();
-    let head = format!("{}[{}]", d.severity.as_str(), d.code.as_str());
-    let _ = writeln!(out, "{}{}", paint.severity(d.severity, &head), paint.bold(&format!(": {}", tame(&d.message))));
-    let mut gutter = 1;
-    if let Some((span, place)) = d.span.and_then(|s| Some((s, sources.place(s)?))) {
-        gutter = place.line.to_string().len();
-        let _ = writeln!(out, "{:gutter$}{} {}", "", paint.edge("┌─"), tame(&place.to_string()));
-        if let Some(source) = sources.get(span.source) {
-            snippet(&mut out, d, span, source, place.line, paint);
-        }
-    }
-    let mut note = |name: &str, text: &str| {
-        let _ = writeln!(out, "{:gutter$}{} {text}", "", paint.edge(&format!("= {name}:")));
+fn block(d: &Diagnostic, sources: &Sources, renderer: &Renderer) -> String {
+    let level = match d.severity {
+        Severity::Note => Level::NOTE,
+        Severity::Warning => Level::WARNING,
+        Severity::Error => Level::ERROR,
     };
-    for (span, text) in &d.related {
+    let mut group = Group::with_title(level.primary_title(tame(&d.message)).id(d.code.as_str()));
+    let mut drawn_place = None;
+    let place = d.span.and_then(|span| Some((span, sources.place(span)?)));
+    let is_placed = place.is_some();
+    if let Some((span, at)) = place {
+        let excerpt = sources.get(span.source).map(|source| Excerpt::of(source, span)).unwrap_or_default();
+        // an empty line without a label is that of a whole file
+        group = if excerpt.text.trim().is_empty() && d.label.is_none() {
+            group.element(Origin::path(tame(&at.file)).line(at.line).char_column(at.column))
+        } else {
+            // the library counts columns in the excerpt
+            drawn_place = Some((format!("{MARK}:{}:{}", at.line, excerpt.column), tame(&at.to_string())));
+            let carets = AnnotationKind::Primary.span(excerpt.marked).label(d.label.as_deref().map(tame));
+            group.element(Snippet::source(excerpt.text).path(MARK).line_start(at.line).annotation(carets))
+        };
+    }
+    let note = |name: &'static str, text: String| Level::NOTE.with_name(name).message(text);
+    let related = d.related.iter().map(|(span, text)| {
         let place = sources.place(*span).map(|p| format!(" ({})", tame(&p.to_string()))).unwrap_or_default();
-        note("see", &format!("{}{place}", tame(text)));
-    }
-    if let Some(rule) = &d.rule {
-        note("rule", &tame(rule));
-    }
-    if let Some(help) = &d.help {
-        note("help", &tame(help));
-    }
-    out
-}
-
-/// The source line and the carets. An empty line without a label (the span of a whole file) shows nothing.
-fn snippet(out: &mut String, d: &Diagnostic, span: Span, source: &Source, line_number: usize, paint: Paint) {
-    let (line, from, to) = line_of(source, span);
-    if line.trim().is_empty() && d.label.is_none() {
-        return;
-    }
-    let shown = RenderedLine::cut(line, from, to);
-    let gutter = line_number.to_string().len();
-    let _ = writeln!(out, "{} {}", paint.edge(&format!("{line_number}│")), shown.text.trim_end());
-    let carets = "^".repeat(shown.width.max(1));
-    let label = d.label.as_ref().map(|l| format!(" {}", tame(l))).unwrap_or_default();
-    let marks = paint.severity(d.severity, &format!("{carets}{label}"));
-    let _ = writeln!(out, "{:gutter$}{} {:indent$}{marks}", "", paint.edge("│"), "", indent = shown.indent);
-}
-
-/// The line in which a span begins, without its line break, and the part of it that the span covers (bytes).
-fn line_of(source: &Source, span: Span) -> (&str, usize, usize) {
-    let text: &str = &source.text;
-    let start = span.start as usize;
-    let begin = text.get(..start).and_then(|t| t.rfind('\n')).map_or(0, |n| n + 1);
-    let rest = text.get(begin..).unwrap_or("");
-    let line = rest.split('\n').next().unwrap_or("").trim_end_matches('\r');
-    let from = start.saturating_sub(begin).min(line.len());
-    let to = (span.end as usize).saturating_sub(begin).clamp(from, line.len());
-    (line, from, to)
-}
-
-/// A line as it is shown: tabs widened, control characters replaced, cut around the span.
-struct RenderedLine {
-    text: String,
-    /// Columns before the carets.
-    indent: usize,
-    /// Columns under which the carets stand.
-    width: usize,
-}
-
-impl RenderedLine {
-    /// What stands far from the span is not looked at: a line may be as long as a file, and each of its words wrong.
-    fn cut(line: &str, from: usize, to: usize) -> Self {
-        let mut used = 0;
-        let is_wide = line.chars().any(|c| {
-            used += width(c);
-            used > WINDOW
-        });
-        let begin = if is_wide { lead(line.get(..from).unwrap_or("")) } else { 0 };
-        let mut shown = RenderedLine { text: String::new(), indent: 0, width: 0 };
-        if begin > 0 {
-            shown.text.push('…');
-            shown.indent = 1;
-        }
-        used = 0;
-        for (at, c) in line.get(begin..).unwrap_or("").char_indices() {
-            let (at, wide) = (begin + at, width(c));
-            if used + wide > WINDOW {
-                shown.text.push('…');
-                break;
-            }
-            used += wide;
-            if at < from {
-                shown.indent += wide;
-            } else if at < to {
-                shown.width += wide;
-            }
-            push_tame(&mut shown.text, c);
-        }
-        shown
-    }
-}
-
-/// Where the last columns of a text begin that are kept before a span.
-fn lead(before: &str) -> usize {
-    let mut kept = 0;
-    let starts = before.char_indices().rev().take_while(|(_, c)| {
-        let is_kept = kept < LEAD;
-        kept += width(*c);
-        is_kept
+        note("see", format!("{}{place}", tame(text)))
     });
-    starts.last().map_or(before.len(), |(at, _)| at)
+    let rule = d.rule.as_deref().map(|rule| note("rule", tame(rule)));
+    let notes = related.chain(rule).chain(d.help.as_deref().map(|help| note("help", tame(help))));
+    // in a group of their own the notes follow a message without a place at once, without an empty line
+    let groups = match is_placed {
+        true => vec![group.elements(notes)],
+        false => vec![group, Group::with_level(Level::NOTE).elements(notes)],
+    };
+    let mut drawn = String::new();
+    for group in groups.iter().filter(|group| !group.is_empty()) {
+        drawn.push_str(&renderer.render(std::slice::from_ref(group)));
+        drawn.push('\n');
+    }
+    if let Some((mark, place)) = drawn_place {
+        drawn = drawn.replacen(&mark, &place, 1);
+    }
+    drawn
 }
 
-/// How many columns a character takes, precise enough for carets: East Asian characters and emoji 2, combining marks 0.
-fn width(c: char) -> usize {
-    match u32::from(c) {
-        9 => TAB.len(),
-        0x0300..=0x036F | 0x200B..=0x200F | 0xFE00..=0xFE0F => 0,
-        0x1100..=0x115F
-        | 0x2E80..=0xA4CF
-        | 0xAC00..=0xD7A3
-        | 0xF900..=0xFAFF
-        | 0xFE30..=0xFE6F
-        | 0xFF00..=0xFF60
-        | 0x1F300..=0x1FAFF
-        | 0x20000..=0x3FFFD => 2,
-        _ => 1,
+/// The part of a line around a span that may be drawn: a line may be as long as a file, and each of its words wrong.
+#[derive(Default)]
+struct Excerpt {
+    text: String,
+    /// The bytes under which the carets stand.
+    marked: Range<usize>,
+    /// The column of the span in the excerpt, from 1.
+    column: usize,
+}
+
+impl Excerpt {
+    fn of(source: &Source, span: Span) -> Self {
+        let (before, rest) = source.text.split_at_checked(span.start as usize).unwrap_or_default();
+        let before = before.rsplit('\n').next().unwrap_or_default();
+        let begin = before.char_indices().rev().take(WIDTH).last().map_or(before.len(), |(at, _)| at);
+        let mut text = tame(before.get(begin..).unwrap_or_default());
+        let (from, column) = (text.len(), text.chars().count() + 1);
+        let rest = rest.split('\n').next().unwrap_or_default().trim_end_matches('\r');
+        let marked = rest.get(..(span.end - span.start) as usize).unwrap_or(rest);
+        let marked = first(marked, WIDTH);
+        text.push_str(&tame(marked));
+        let end = text.len();
+        text.push_str(&tame(first(rest.get(marked.len()..).unwrap_or_default(), WIDTH)));
+        Self { text, marked: from..end, column }
     }
 }
 
 /// A text on one line, without anything that a terminal would obey.
 fn tame(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    text.chars().for_each(|c| push_tame(&mut out, c));
+    for c in text.chars() {
+        match c {
+            '\t' => out.push_str("    "),
+            '\n' => out.push('⏎'),
+            c if is_unseen(c) => out.push('\u{FFFD}'),
+            c => out.push(c),
+        }
+    }
     out
-}
-
-fn push_tame(out: &mut String, c: char) {
-    match c {
-        '\t' => out.push_str(TAB),
-        '\n' => out.push('⏎'),
-        c if is_unseen(c) => out.push('\u{FFFD}'),
-        c => out.push(c),
-    }
-}
-
-/// ANSI colours, or none.
-#[derive(Clone, Copy)]
-struct Paint {
-    on: bool,
-}
-
-impl Paint {
-    fn with(self, code: &str, text: &str) -> String {
-        if self.on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
-    }
-
-    fn severity(self, severity: Severity, text: &str) -> String {
-        let code = match severity {
-            Severity::Note => "1;36",
-            Severity::Warning => "1;33",
-            Severity::Error => "1;31",
-        };
-        self.with(code, text)
-    }
-
-    fn bold(self, text: &str) -> String {
-        self.with("1", text)
-    }
-
-    fn edge(self, text: &str) -> String {
-        self.with("1;34", text)
-    }
 }

@@ -3,8 +3,8 @@
 //! Paths are relative to the folder in which the program runs, or `file:` addresses where they were given as absolute paths.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Code, Diagnostic, Report, Severity, Sources, Span};
@@ -115,23 +115,18 @@ fn physical(span: Span, sources: &Sources) -> Option<Json> {
     }))
 }
 
+/// What is encoded in the path of a file.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// The address of a file: relative as it is written, absolute with `file:`.
 fn uri(path: &str) -> String {
     let path = path.replace('\\', "/");
     let path = path.strip_prefix("./").unwrap_or(&path);
-    let mut out = String::new();
-    let drive = path.as_bytes().get(1) == Some(&b':');
-    if path.starts_with('/') || drive {
-        out.push_str(if drive { "file:///" } else { "file://" });
-    }
-    for (n, byte) in path.bytes().enumerate() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            b':' if drive && n == 1 => out.push(':'),
-            _ => {
-                let _ = write!(out, "%{byte:02X}");
-            }
-        }
-    }
-    out
+    let (drive, path) = path.split_at_checked(2).filter(|(drive, _)| drive.ends_with(':')).unwrap_or(("", path));
+    let scheme = match drive {
+        "" if path.starts_with('/') => "file://",
+        "" => "",
+        _ => "file:///",
+    };
+    format!("{scheme}{drive}{}", utf8_percent_encode(path, PATH))
 }

@@ -32,11 +32,23 @@ pub fn cut(text: impl Into<String>) -> String {
     head.chain(['…']).chain(text.chars().skip(count - TAIL)).collect()
 }
 
+/// The first characters of a text.
+#[must_use]
+pub fn first(text: &str, most: usize) -> &str {
+    text.char_indices().nth(most).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+}
+
+/// The first characters of a text, with `…` if there are more.
+#[must_use]
+pub fn head(text: &str, most: usize) -> String {
+    let first = first(text, most);
+    if first.len() < text.len() { format!("{first}…") } else { first.to_owned() }
+}
+
 /// One word of a stranger, cut after 60 characters, with control characters and backticks replaced by `?`.
 #[must_use]
 pub fn word(word: &str) -> String {
-    let clean: String = word.chars().take(limits::QUOTED).map(|c| if c.is_control() || c == '`' { '?' } else { c }).collect();
-    if word.chars().nth(limits::QUOTED).is_some() { format!("{clean}…") } else { clean }
+    head(word, limits::QUOTED).replace(|c: char| c.is_control() || c == '`', "?")
 }
 
 /// Up to 8 different words of strangers, in backticks and separated by commas.

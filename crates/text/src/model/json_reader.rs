@@ -1,12 +1,14 @@
-//! JSON texts as values, read at once and within a bound of memory, which is counted while they are read.
+//! JSON texts, and other formats of such values, read at once and within a bound of memory, which is counted while they are read.
 //!
 //! A few MB of text can hold values that take more memory than a machine has. Each name of a field is kept once.
 
 use std::fmt;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rustc_hash::FxHashSet;
-use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::budget::BYTES_PER_VALUE;
 use super::value::{Map, Value};
@@ -21,11 +23,12 @@ pub struct JsonReader {
     names: FxHashSet<Arc<str>>,
     twice: Vec<String>,
     rounded: usize,
+    converted: usize,
 }
 
 impl JsonReader {
     pub fn new(most: usize) -> Self {
-        Self { left: most, full: false, names: FxHashSet::default(), twice: Vec::new(), rounded: 0 }
+        Self { left: most, full: false, names: FxHashSet::default(), twice: Vec::new(), rounded: 0, converted: 0 }
     }
 
     /// One JSON value and nothing after it.
@@ -34,8 +37,17 @@ impl JsonReader {
     /// It is not JSON, nests too deeply, or takes too much memory ([`JsonReader::is_full`]).
     pub fn read(&mut self, text: &str) -> Result<Value, serde_json::Error> {
         let mut from = serde_json::Deserializer::from_str(text);
-        let value = ValueSeed(self).deserialize(&mut from)?;
+        let value = self.read_from(&mut from)?;
         from.end().map(|()| value)
+    }
+
+    /// A value of any format. What JSON does not have is converted: bytes become base64; numbers that are not finite and
+    /// extensions become null.
+    ///
+    /// # Errors
+    /// As [`JsonReader::read`]; the depth is bounded by the deserializer.
+    pub fn read_from<'de, D: Deserializer<'de>>(&mut self, from: D) -> Result<Value, D::Error> {
+        ValueSeed(self).deserialize(from)
     }
 
     /// Counts bytes of memory; whether there are so many.
@@ -72,6 +84,11 @@ impl JsonReader {
         std::mem::take(&mut self.rounded)
     }
 
+    /// How many values JSON does not have, since the last time.
+    pub fn take_converted(&mut self) -> usize {
+        std::mem::take(&mut self.converted)
+    }
+
     fn take<E: Error>(&mut self, bytes: usize) -> Result<(), E> {
         if self.pay(bytes) { Ok(()) } else { Err(E::custom("too many values")) }
     }
@@ -82,7 +99,7 @@ struct ValueSeed<'r>(&'r mut JsonReader);
 impl<'de> DeserializeSeed<'de> for ValueSeed<'_> {
     type Value = Value;
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
         from.deserialize_any(self)
     }
 }
@@ -96,6 +113,17 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
 
     fn visit_unit<E>(self) -> Result<Value, E> {
         Ok(Value::Null)
+    }
+
+    /// An extension of `MessagePack`: JavaScript's `undefined` is one.
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        self.0.converted += 1;
+        IgnoredAny::deserialize(from).map(|_| Value::Null)
+    }
+
+    fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Value, E> {
+        self.0.converted += 1;
+        self.visit_str(&STANDARD.encode(bytes))
     }
 
     fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
@@ -116,7 +144,11 @@ impl<'de> Visitor<'de> for ValueSeed<'_> {
     }
 
     fn visit_f64<E>(self, n: f64) -> Result<Value, E> {
-        Ok(Value::Num(n))
+        if n.is_finite() {
+            return Ok(Value::Num(n));
+        }
+        self.0.converted += 1;
+        Ok(Value::Null)
     }
 
     fn visit_str<E: Error>(self, s: &str) -> Result<Value, E> {
@@ -159,8 +191,8 @@ struct NameSeed<'r>(&'r mut JsonReader);
 impl<'de> DeserializeSeed<'de> for NameSeed<'_> {
     type Value = Arc<str>;
 
-    fn deserialize<D: serde::Deserializer<'de>>(self, from: D) -> Result<Arc<str>, D::Error> {
-        from.deserialize_str(self)
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Arc<str>, D::Error> {
+        from.deserialize_any(self)
     }
 }
 
@@ -169,6 +201,15 @@ impl Visitor<'_> for NameSeed<'_> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
+    }
+
+    /// `MessagePack` has numbers as names.
+    fn visit_i64<E: Error>(self, name: i64) -> Result<Arc<str>, E> {
+        self.visit_str(&name.to_string())
+    }
+
+    fn visit_u64<E: Error>(self, name: u64) -> Result<Arc<str>, E> {
+        self.visit_str(&name.to_string())
     }
 
     fn visit_str<E: Error>(self, name: &str) -> Result<Arc<str>, E> {

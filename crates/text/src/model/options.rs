@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::Value;
-use crate::diag::{Code, Help, Span, limits, suggest};
+use crate::diag::{Code, Help, Span, limits, short, suggest};
 
 /// The name of the table of the scene that sets options: `option`.
 pub const TABLE: &str = "option";
@@ -296,14 +296,14 @@ impl PackOptions {
 
     /// The fault of a name that is none of an option.
     pub fn unknown(&self, name: &str) -> OptionFault {
-        let name: String = name.chars().take(limits::QUOTED).collect();
-        let near = suggest::help(&name, self.0.keys().map(AsRef::as_ref));
+        let name = short::first(name, limits::QUOTED);
+        let near = suggest::help(name, self.0.keys().map(AsRef::as_ref));
         let help = if self.is_empty() {
             "the pack declares no options; `[options.NAME]` in its `pack.toml` declares one".into()
         } else {
             near.unwrap_or_else(|| "`tapster options` lists the options of a pack".into())
         };
-        OptionFault { message: format!("there is no option `{name}`"), option: name, help, code: Code::OptionUnknown }
+        OptionFault { message: format!("there is no option `{name}`"), option: name.to_owned(), help, code: Code::OptionUnknown }
     }
 
     /// Which of these values, one for every option, do not fit together.
@@ -425,9 +425,7 @@ fn is_equal(one: &Value, other: &Value) -> bool {
 
 /// The beginning of a value, as it is written.
 fn shown(value: &Value) -> String {
-    let text = value.to_json().to_string();
-    let cut: String = text.chars().take(limits::QUOTED).collect();
-    if cut.len() < text.len() { format!("{cut}…") } else { cut }
+    short::head(&value.to_json().to_string(), limits::QUOTED)
 }
 
 // Options as a JSON Schema, from which editors complete and form libraries draw.

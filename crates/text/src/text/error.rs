@@ -47,7 +47,7 @@ impl TextError {
     /// The place and the mistake in one sentence, with what stands there in `text`.
     #[must_use]
     pub fn in_text(&self, text: &str, what: &str) -> String {
-        let rest: String = text.get(self.offset..).unwrap_or_default().chars().take_while(|c| *c != '\n').take(40).collect();
+        let rest = short::first(text.get(self.offset..).unwrap_or_default().split('\n').next().unwrap_or_default(), 40);
         let here = if rest.is_empty() { "at its end".to_owned() } else { format!("at `{rest}`") };
         let Self { line, column, message, .. } = self;
         format!("line {line}, column {column} of the {what}, {here}: {message}")

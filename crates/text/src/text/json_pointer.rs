@@ -3,7 +3,13 @@
 //! `serde_json` follows pointers too, but says only that there is nothing; here a caller is told why, and where in the
 //! pointer. No document is copied, and no input can make this more than one pass over the pointer.
 
+use percent_encoding::AsciiSet;
 use serde_json::Value as Json;
+
+use super::percent::{all_but, decode, encode};
+
+/// What a fragment may not hold.
+const FRAGMENT: &AsciiSet = &all_but(b"-._~!$&'()*+,;=:@/?");
 
 /// Why a pointer leads nowhere, or is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -109,39 +115,22 @@ impl JsonPointer {
     /// offsets count in the decoded text.
     pub fn from_fragment(fragment: &str) -> Result<Self, PointerError> {
         let Some(encoded) = fragment.strip_prefix('#') else { return Err(PointerError::NoLeadingHash) };
-        let bytes = encoded.as_bytes();
-        let mut decoded = Vec::with_capacity(bytes.len());
-        let mut starts = Vec::with_capacity(bytes.len());
-        let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            starts.push(at + 1);
-            if byte == b'%' {
-                let digit = |n: usize| bytes.get(n).and_then(|b| char::from(*b).to_digit(16));
-                let code = digit(at + 1).zip(digit(at + 2)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
-                decoded.push(code.ok_or(PointerError::BadPercentEncoding(at + 1))?);
-                at += 3;
-            } else {
-                decoded.push(byte);
-                at += 1;
-            }
+        let is_byte = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let mut percents = encoded.match_indices('%').map(|(at, _)| at);
+        if let Some(at) = percents.find(|at| !encoded.get(at + 1..at + 3).is_some_and(is_byte)) {
+            return Err(PointerError::BadPercentEncoding(at + 1));
         }
-        let start = |n: usize| starts.get(n).copied().unwrap_or(fragment.len());
-        let text = String::from_utf8(decoded).map_err(|e| PointerError::BadPercentEncoding(start(e.utf8_error().valid_up_to())))?;
+        let text = decode(encoded).decode_utf8().map_err(|e| {
+            let width = |at: usize| if encoded.as_bytes().get(at) == Some(&b'%') { 3 } else { 1 };
+            PointerError::BadPercentEncoding((0..e.valid_up_to()).fold(1, |at, _| at + width(at - 1)))
+        })?;
         Self::parse(&text)
     }
 
     /// The pointer in the form of a fragment: everything that a fragment may not hold is percent-encoded.
     #[must_use]
     pub fn to_fragment(&self) -> String {
-        let mut out = String::from("#");
-        for byte in self.to_string().bytes() {
-            if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?".contains(&byte) {
-                out.push(char::from(byte));
-            } else {
-                out.push_str(&format!("%{byte:02X}"));
-            }
-        }
-        out
+        format!("#{}", encode(&self.to_string(), FRAGMENT))
     }
 
     /// The tokens, without escapes.

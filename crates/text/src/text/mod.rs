@@ -31,6 +31,7 @@ mod merge_patch;
 pub mod methods;
 pub mod moment;
 pub mod pattern;
+pub mod percent;
 pub mod random;
 mod replacing;
 pub mod schema;

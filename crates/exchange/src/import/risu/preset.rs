@@ -1,26 +1,23 @@
 //! Presets: `MessagePack` in AES-256-GCM in `MessagePack`, compressed, and in a `.risup` in RPack too.
 //!
-//! `MessagePack` is bounded in depth and in values. A value that JSON cannot hold is reported: bytes become base64, a number that is
-//! not finite and an extension become null.
+//! The reader of JSON bounds the values of `MessagePack` and converts those that JSON does not have.
 
 use std::fmt;
 use std::io::{Read, Write};
 
 use aes_gcm::aead::Aead;
 use aes_gcm::{Aes256Gcm, KeyInit, Nonce};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Number, Value as Json};
+use serde::de::{Deserializer, Error, Visitor};
+use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 use super::{AGAIN, GZIP, damaged, decode_rpack, encode_rpack};
 use crate::diag::{Report, limits};
-use crate::import::json::MAX_JSON;
+use crate::import::json::{MAX_JSON, document_from};
 use crate::import::{Container, Contents, Document, ImportFault, container, failed, tolerated, too_large};
 use crate::model::Value;
 
@@ -53,17 +50,11 @@ fn document(name: &str, bytes: &[u8], report: &mut Report) -> Result<Value, Impo
     let sealed = envelope.preset.ok_or_else(|| damaged(name, "it holds no preset"))?;
     let opened = cipher().and_then(|cipher| cipher.decrypt(&Nonce::default(), sealed.0.as_slice()).ok());
     let opened = opened.ok_or_else(|| damaged(name, "its preset does not open with the key of the format"))?;
-    let (json, changed) = unpack_json(&opened).map_err(|why| damaged(name, &why))?;
-    if changed > 0 {
-        report.push(tolerated(
-            container(name, format!("holds {changed} values that JSON cannot express; bytes became base64, others null"))
-                .help("check the fields that are null in the output of `tapster import`"),
-        ));
-    }
-    if !json.is_object() {
+    let json = document_from(name, &mut deserializer(&opened), report)?;
+    if json.as_map().is_none() {
         return Err(damaged(name, "its preset is not a table of fields"));
     }
-    Ok(Value::from(&json))
+    Ok(json)
 }
 
 fn unpack(name: &str, bytes: &[u8]) -> Result<Vec<u8>, ImportFault> {
@@ -93,9 +84,6 @@ pub fn write_preset(preset: &Json) -> Result<Vec<u8>, Report> {
     let mut writer = GzEncoder::new(Vec::new(), Compression::default());
     writer.write_all(&outer).and_then(|()| writer.finish()).map(|packed| encode_rpack(&packed)).map_err(|e| fault(e.to_string()))
 }
-
-/// The most values of a preset; one takes up to about 200 bytes.
-const MAX_VALUES: usize = 250_000;
 
 /// The envelope around a preset: `{ presetVersion, type, preset }`; older files call the last field `pres`.
 #[derive(Debug, Deserialize)]
@@ -134,20 +122,15 @@ impl<'de> Deserialize<'de> for PresetBytes {
     }
 }
 
-/// The envelope that some bytes hold.
-fn read_envelope(bytes: &[u8]) -> Result<PresetEnvelope, String> {
-    let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
-    reader.set_max_depth(limits::NESTING);
-    PresetEnvelope::deserialize(&mut reader).map_err(|e| e.to_string())
+fn deserializer(bytes: &[u8]) -> rmp_serde::Deserializer<rmp_serde::decode::ReadRefReader<'_, [u8]>> {
+    let mut from = rmp_serde::Deserializer::from_read_ref(bytes);
+    from.set_max_depth(limits::NESTING);
+    from
 }
 
-/// The JSON value that some bytes hold, and how many values in it JSON cannot hold as they are.
-fn unpack_json(bytes: &[u8]) -> Result<(Json, usize), String> {
-    let mut reader = rmp_serde::Deserializer::from_read_ref(bytes);
-    reader.set_max_depth(limits::NESTING);
-    let mut count = ValueCount { left: MAX_VALUES, changed: 0 };
-    let value = ValueReader(&mut count).deserialize(&mut reader).map_err(|e| e.to_string())?;
-    Ok((value, count.changed))
+/// The envelope that some bytes hold.
+fn read_envelope(bytes: &[u8]) -> Result<PresetEnvelope, String> {
+    PresetEnvelope::deserialize(&mut deserializer(bytes)).map_err(|e| e.to_string())
 }
 
 /// The bytes of an envelope around an encrypted preset.
@@ -174,115 +157,18 @@ fn pack_json(value: &Json) -> Result<Vec<u8>, String> {
     rmp_serde::to_vec_named(value).map_err(|e| e.to_string())
 }
 
-/// Values that may still be read, and those that JSON cannot hold as they are.
-struct ValueCount {
-    left: usize,
-    changed: usize,
-}
+#[cfg(test)]
+mod tests {
+    use super::{deserializer, document_from};
+    use crate::diag::Report;
 
-struct ValueReader<'a>(&'a mut ValueCount);
-
-impl ValueReader<'_> {
-    fn one<E: Error>(&mut self) -> Result<(), E> {
-        self.0.left = self.0.left.checked_sub(1).ok_or_else(|| E::custom(format!("it holds more than {MAX_VALUES} values")))?;
-        Ok(())
-    }
-
-    fn changed(&mut self, value: Json) -> Json {
-        self.0.changed += 1;
-        value
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for ValueReader<'_> {
-    type Value = Json;
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Json, D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for ValueReader<'_> {
-    type Value = Json;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_bool<E: Error>(mut self, value: bool) -> Result<Json, E> {
-        self.one()?;
-        Ok(Json::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(mut self, value: i64) -> Result<Json, E> {
-        self.one()?;
-        Ok(value.into())
-    }
-
-    fn visit_u64<E: Error>(mut self, value: u64) -> Result<Json, E> {
-        self.one()?;
-        Ok(value.into())
-    }
-
-    /// JavaScript writes whole numbers as floats where they are large.
-    fn visit_f64<E: Error>(mut self, value: f64) -> Result<Json, E> {
-        self.one()?;
-        match Number::from_f64(value) {
-            Some(number) => Ok(Json::Number(number)),
-            None => Ok(self.changed(Json::Null)),
-        }
-    }
-
-    fn visit_str<E: Error>(mut self, value: &str) -> Result<Json, E> {
-        self.one()?;
-        Ok(Json::from(value))
-    }
-
-    fn visit_bytes<E: Error>(mut self, value: &[u8]) -> Result<Json, E> {
-        self.one()?;
-        let text = STANDARD.encode(value);
-        Ok(self.changed(Json::from(text)))
-    }
-
-    fn visit_unit<E: Error>(mut self) -> Result<Json, E> {
-        self.one()?;
-        Ok(Json::Null)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Json, E> {
-        self.visit_unit()
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, from: D) -> Result<Json, D::Error> {
-        from.deserialize_any(self)
-    }
-
-    /// An extension: JavaScript's `undefined` is one.
-    fn visit_newtype_struct<D: Deserializer<'de>>(mut self, from: D) -> Result<Json, D::Error> {
-        self.one()?;
-        IgnoredAny::deserialize(from)?;
-        Ok(self.changed(Json::Null))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut from: A) -> Result<Json, A::Error> {
-        self.one()?;
-        let mut list = Vec::new();
-        while let Some(value) = from.next_element_seed(ValueReader(self.0))? {
-            list.push(value);
-        }
-        Ok(Json::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut from: A) -> Result<Json, A::Error> {
-        self.one()?;
-        let mut map = Map::new();
-        while let Some(key) = from.next_key_seed(ValueReader(self.0))? {
-            let key = match key {
-                Json::String(key) => key,
-                other => other.to_string(),
-            };
-            let value = from.next_value_seed(ValueReader(self.0))?;
-            map.insert(key, value);
-        }
-        Ok(Json::Object(map))
+    #[test]
+    fn what_json_does_not_have_is_converted_and_reported() {
+        // { a: bytes, 7: NaN, c: an extension }
+        let packed = b"\x83\xa1a\xc4\x02hi\x07\xcb\x7f\xf8\0\0\0\0\0\0\xa1c\xd4\0\0";
+        let mut report = Report::default();
+        let read = document_from("p", &mut deserializer(packed), &mut report).unwrap();
+        assert_eq!(read.to_json(), serde_json::json!({ "a": "aGk=", "7": null, "c": null }));
+        assert!(report.items()[0].message.contains("holds 3 values"));
     }
 }

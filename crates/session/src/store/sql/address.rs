@@ -1,9 +1,17 @@
 //! Which database is meant: `sqlite:PATH`, a path, or `postgres://…`. An address may contain a password, so messages
 //! show it without one.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::refused;
 use crate::diag::Code;
+use crate::diag::short::head;
 use crate::store::StoreRefusal;
+
+/// What is encoded in the path of a file of SQLite.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
+/// The characters of an address that a message shows.
+const SHOWN: usize = 200;
 
 /// What the two databases do not have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +48,7 @@ impl DatabaseAddress {
             Some(path) => path.strip_prefix("//").unwrap_or(path),
             // `C:\…` is a path
             None => match text.split_once("://") {
-                Some((scheme, _)) => return Err(unknown(format!("`{}://` is not a store", head(scheme)))),
+                Some((scheme, _)) => return Err(unknown(format!("`{}://` is not a store", head(scheme, SHOWN)))),
                 None => text,
             },
         };
@@ -54,7 +62,7 @@ impl DatabaseAddress {
 
     fn sqlite(path: &str) -> Self {
         let url = sqlite_url(path, "mode=rwc");
-        Self { dialect: SqlDialect::Sqlite, url, path: Some(path.to_owned()), shown: head(path), secret: false }
+        Self { dialect: SqlDialect::Sqlite, url, path: Some(path.to_owned()), shown: head(path, SHOWN), secret: false }
     }
 
     /// The same database, which must exist.
@@ -83,8 +91,8 @@ impl DatabaseAddress {
             None => (None, base),
         };
         let shown = match user {
-            Some(user) => format!("{scheme}://{}@{}", head(user), head(place)),
-            None => format!("{scheme}://{}", head(place)),
+            Some(user) => format!("{scheme}://{}@{}", head(user, SHOWN), head(place, SHOWN)),
+            None => format!("{scheme}://{}", head(place, SHOWN)),
         };
         let secret = user.is_some() || options.contains("password");
         Ok(Self { dialect: SqlDialect::Postgres, url: text.to_owned(), path: None, shown, secret })
@@ -99,27 +107,12 @@ fn sqlite_url(path: &str, options: &str) -> String {
     if path.starts_with("//") {
         url.push_str("/.");
     }
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte) {
-            url.push(char::from(byte));
-        } else {
-            url.push_str(&format!("%{byte:02X}"));
-        }
-    }
+    url.extend(utf8_percent_encode(path, PATH));
     url + "?" + options
 }
 
 fn unknown(message: String) -> StoreRefusal {
     refused(Code::StoreUrl, message, "write the path of a file, `sqlite:PATH`, or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`")
-}
-
-/// The beginning of a text, for a message.
-fn head(text: &str) -> String {
-    let mut out: String = text.chars().take(200).collect();
-    if out.len() < text.len() {
-        out.push('…');
-    }
-    out
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use sqlx::{AnyConnection, Connection, Error, Row, SqlSafeStr};
 
 use super::address::SqlDialect;
 use super::{DatabaseFault, newer, refused};
-use crate::diag::Code;
 use crate::diag::depth::nests_deeper;
+use crate::diag::{Code, short};
 use crate::store::{Home, MAX_VALUE, StoreRefusal};
 
 /// The table in which the driver records the migrations that were applied.
@@ -128,17 +128,13 @@ fn key(parts: &[&str]) -> String {
 
 /// The beginning of a name, for a message.
 pub(super) fn head(name: &str) -> String {
-    let mut out: String = name.chars().take(40).collect();
-    if out.len() < name.len() {
-        out.push('…');
-    }
-    out
+    short::head(name, 40)
 }
 
 /// Refuses a name that one of the databases would refuse or cut.
 pub(super) fn bounded(what: &str, name: &str) -> Result<(), StoreRefusal> {
     if name.len() > MAX_NAME {
-        let message = format!("the {what} `{}…` is {} bytes long", name.chars().take(40).collect::<String>(), name.len());
+        let message = format!("the {what} `{}` is {} bytes long", head(name), name.len());
         return Err(refused(Code::StoreName, message, format!("use at most {MAX_NAME} bytes")));
     }
     if name.contains('\0') {

@@ -3,20 +3,27 @@
 use std::sync::LazyLock;
 
 use base64::Engine as _;
+use percent_encoding::AsciiSet;
 use regex::Regex;
 
 use super::filters::{FilterArgs, FilterFunction, FilterResult};
 use super::state::RenderState;
 use super::val::LiquidValue;
 use crate::model::Value;
+use crate::text::percent::{all_but, decode, encode};
 use crate::text::{Mistake, js};
+
+/// What the filters leave as it is beside letters and digits. A space becomes `+`.
+const CGI: &AsciiSet = &all_but(b"-_. ");
+const URI: &AsciiSet = &all_but(b"-_.!~*'();/?:@&=+$,#");
+const URI_COMPONENT: &AsciiSet = &all_but(b"-_.!~*'() ");
 
 pub(super) const FILTERS: &[(&str, FilterFunction)] = &[
     ("append", |state, value, args| given(state, args).and_then(|()| joined(state, value, args.get(0)))),
     ("base64_decode", base64_decode),
     ("base64_encode", |state, value, _| changed(state, value, 2, |text| base64::engine::general_purpose::STANDARD.encode(text))),
     ("capitalize", |state, value, _| changed(state, value, 2, capitalized)),
-    ("cgi_escape", |state, value, _| changed(state, value, 3, |text| percent(text, "-_. ").replace(' ', "+"))),
+    ("cgi_escape", |state, value, _| changed(state, value, 3, |text| encode(text, CGI).to_string().replace(' ', "+"))),
     ("downcase", |state, value, _| changed(state, value, 2, str::to_lowercase)),
     ("escape", |state, value, _| changed(state, value, 5, escaped)),
     ("escape_once", |state, value, _| changed(state, value, 5, escaped_once)),
@@ -40,9 +47,9 @@ pub(super) const FILTERS: &[(&str, FilterFunction)] = &[
     ("truncate", truncate),
     ("truncatewords", truncatewords),
     ("upcase", |state, value, _| changed(state, value, 2, str::to_uppercase)),
-    ("uri_escape", |state, value, _| changed(state, value, 3, |text| percent(text, "-_.!~*'();/?:@&=+$,#"))),
-    ("url_decode", |state, value, _| changed(state, value, 1, unescaped)),
-    ("url_encode", |state, value, _| changed(state, value, 3, |text| percent(text, "-_.!~*'() ").replace(' ', "+"))),
+    ("uri_escape", |state, value, _| changed(state, value, 3, |text| encode(text, URI).to_string())),
+    ("url_decode", |state, value, _| changed(state, value, 1, |text| decode(&text.replace('+', " ")).decode_utf8_lossy().into_owned())),
+    ("url_encode", |state, value, _| changed(state, value, 3, |text| encode(text, URI_COMPONENT).to_string().replace(' ', "+"))),
     ("xml_escape", |state, value, _| changed(state, value, 5, escaped)),
 ];
 
@@ -269,40 +276,6 @@ fn strip_html(state: &mut RenderState, value: &LiquidValue, _: &FilterArgs) -> F
     static TAGS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?s:<script.*?</script>|<style.*?</style>|<!--.*?-->)|<.*?>").expect("the pattern is sound"));
     changed(state, value, 8, |text| TAGS.replace_all(text, "").into_owned())
-}
-
-/// `encodeURIComponent`, except for the characters of `plain`.
-fn percent(text: &str, plain: &str) -> String {
-    use std::fmt::Write as _;
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        let c = char::from(byte);
-        if byte.is_ascii_alphanumeric() || plain.contains(c) {
-            out.push(c);
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
-}
-
-fn unescaped(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, more @ ..] = rest {
-        let code = more.get(..2).and_then(|d| std::str::from_utf8(d).ok()).filter(|_| *first == b'%');
-        match code.and_then(|d| u8::from_str_radix(d, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = more.get(2..).unwrap_or_default();
-            }
-            None => {
-                out.push(if *first == b'+' { b' ' } else { *first });
-                rest = more;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn base64_decode(state: &mut RenderState, value: &LiquidValue, _: &FilterArgs) -> FilterResult {

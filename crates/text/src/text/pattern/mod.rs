@@ -99,6 +99,14 @@ pub struct TextMatch {
 }
 
 impl TextMatch {
+    /// Where the search goes on: an empty match is not found again. `None` at the end of `text`.
+    fn next(self, text: &str) -> Option<usize> {
+        if self.start < self.end {
+            return Some(self.end);
+        }
+        text.get(self.end..)?.chars().next().map(|c| self.end + c.len_utf8())
+    }
+
     /// The stretch of `text`; nothing if it is from another text.
     #[must_use]
     pub fn of<'t>(&self, text: &'t str) -> &'t str {
@@ -332,15 +340,10 @@ impl Pattern {
         let limit = if self.0.flags.global { limit } else { limit.min(1) };
         for _ in 0..limit {
             let Some(hit) = search.next(at, groups)?.filter(|hit| !self.0.flags.sticky || hit.whole.start == at) else { break };
-            let TextMatch { start, end } = hit.whole;
+            let next = hit.whole.next(text);
             use_it(hit)?;
-            at = end;
-            if start == end {
-                match text.get(at..).and_then(|rest| rest.chars().next()) {
-                    Some(c) => at += c.len_utf8(),
-                    None => break,
-                }
-            }
+            let Some(next) = next else { break };
+            at = next;
         }
         Ok(())
     }
@@ -383,13 +386,8 @@ pub fn replace_any(
         if out.len() > limits::OUTPUT_BYTES {
             return Err(MatchBound::Output { limit: limits::OUTPUT_BYTES });
         }
-        at = end;
-        if start == end {
-            match text.get(at..).and_then(|rest| rest.chars().next()) {
-                Some(c) => at += c.len_utf8(),
-                None => break,
-            }
-        }
+        let Some(next) = hit.whole.next(text) else { break };
+        at = next;
     }
     Ok(copied.map(|end| {
         out.push_str(text.get(end..).unwrap_or_default());
