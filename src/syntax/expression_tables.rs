@@ -699,7 +699,7 @@ impl<'p> TableWriter<'p> {
             ("given", None) => word("given", node(0, TableData::Bool(true))),
             ("matches", Some(pattern)) => {
                 let is_pattern = matches!(&pattern.data, TableData::Text(text)
-                    if is_reference(text) || text.starts_with('/') && text.rfind('/') > Some(0));
+                    if is_reference(text) || is_pattern(text));
                 word("matches", Some(pattern).filter(|_| is_pattern)?)
             }
             ("startsWith", Some(start)) => word("starts", start),
@@ -868,6 +868,12 @@ fn plain_text(text: String) -> Option<String> {
         false if is_reference(&text) => None,
         _ => Some(text),
     }
+}
+
+/// Whether a text is a pattern with its flags, and not one of CEL.
+fn is_pattern(text: &str) -> bool {
+    let written = text.strip_prefix('/').and_then(|rest| rest.rsplit_once('/'));
+    written.is_some_and(|(_, flags)| flags.chars().all(|flag| "gimsuy".contains(flag)))
 }
 
 /// Whether tables read a text as a path or a field.
