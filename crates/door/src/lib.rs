@@ -21,6 +21,7 @@
 //! - `diagnostics`: errors and warnings with their codes, places and remedies, as `--error-format json` writes them.
 
 mod calls;
+pub mod check;
 #[cfg(feature = "clock")]
 pub mod clock;
 pub mod diff;
