@@ -120,6 +120,21 @@ impl Door {
         }
     }
 
+    /// The scene of a request for rules that the application holds itself, and what is doubtful about it as diagnostics.
+    ///
+    /// # Errors
+    /// Diagnostics.
+    pub fn read_scene_for(&self, rules: &Ruleset, scene: &SceneRequest) -> Result<(Scene, Vec<Json>), Vec<Json>> {
+        let mut answer = Answer::default();
+        match self.read_scene(scene, rules, &mut answer) {
+            Ok((scene, _)) => Ok((scene, answer.diagnostics)),
+            Err(failure) => {
+                answer.add(failure.report, &failure.sources);
+                Err(answer.diagnostics)
+            }
+        }
+    }
+
     /// Answers a request that is a text of JSON of at most [`MAX_REQUEST`] bytes with such a text on one line.
     pub fn call_text(&self, request: &[u8]) -> String {
         self.call_text_with_events(request, &mut |_| true)

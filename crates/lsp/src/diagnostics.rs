@@ -7,7 +7,7 @@ use lsp_types::{
     CodeDescription, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString, Range as LspRange, TextEdit, Uri,
 };
 use serde_json::json;
-use tapster::diag::{Code, Diagnostic, Report, Severity, Source, Sources, Span};
+use tapster::diag::{Code, Diagnostic, Severity, Source, Sources, Span};
 use tapster_door::check::CheckReport;
 
 use crate::address::address_of;
@@ -108,22 +108,6 @@ pub(crate) fn range_in(source: &Source, span: Span, documents: &OpenDocuments) -
         }
         None => LineIndex::new(&source.text).range(&source.text, &bytes),
     }
-}
-
-/// The location of a span, if its text is a file.
-pub(crate) fn location_of(span: Span, sources: &Sources, documents: &OpenDocuments) -> Option<(PathBuf, LspRange)> {
-    let source = sources.get(span.source)?;
-    Some((path_of_source(source)?.to_owned(), range_in(source, span, documents)))
-}
-
-/// A location as the protocol writes it.
-pub(crate) fn location(path: &Path, range: LspRange) -> Option<Location> {
-    Some(Location::new(address_of(path)?, range))
-}
-
-/// A report of one diagnostic without a place.
-pub(crate) fn report_of(diagnostic: Diagnostic) -> CheckReport {
-    CheckReport { report: Report::from(diagnostic), sources: Sources::default() }
 }
 
 /// The address under which diagnostics of a path are published: that of the open document, as its editor writes it.

@@ -22,11 +22,6 @@ impl<'d> EditedPacks<'d> {
         let folders = named.iter().chain(&beside).cloned().collect();
         Self { shelf: PackShelf { folders, near: beside, ..PackShelf::default() }, documents }
     }
-
-    /// The packs of these folders and the shipped ones alone.
-    pub(crate) fn shelf(&self) -> &PackShelf {
-        &self.shelf
-    }
 }
 
 impl PackLibrary for EditedPacks<'_> {

@@ -72,7 +72,10 @@ pub(crate) enum CursorRole {
     /// A name in a header of TOML.
     Header(Range<usize>),
     /// A value: all of it, and its text without quotes, if it is one.
-    Value { whole: Range<usize>, text: Option<Range<usize>> },
+    Value {
+        whole: Range<usize>,
+        text: Option<Range<usize>>,
+    },
     Comment,
 }
 
@@ -350,7 +353,10 @@ impl Scanner<'_> {
                     names.push((self.text.get(inner).unwrap_or_default().to_owned(), start..self.at));
                 }
                 _ => {
-                    while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$' | b'@') || byte >= 0x80) {
+                    while self
+                        .peek()
+                        .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$' | b'@') || byte >= 0x80)
+                    {
                         self.at += 1;
                     }
                     names.push((self.text.get(start..self.at).unwrap_or_default().to_owned(), start..self.at));
@@ -620,7 +626,27 @@ mod tests {
 
     #[test]
     fn any_text_has_an_outline() {
-        for text in ["[", "[[", "]", "{", "}", "=", "\"", "'''", "a=[[[", "a={b={c=", "\\", "a = \"\\", "ä=\u{1F600}", "[[a]]\n[a.b]\n[[a.b]]\n[a.b.c]", "{{{{", "[{[{", ",,,", "a.b.", "[a]\n[a.a]\n[[a]]"] {
+        for text in [
+            "[",
+            "[[",
+            "]",
+            "{",
+            "}",
+            "=",
+            "\"",
+            "'''",
+            "a=[[[",
+            "a={b={c=",
+            "\\",
+            "a = \"\\",
+            "ä=\u{1F600}",
+            "[[a]]\n[a.b]\n[[a.b]]\n[a.b.c]",
+            "{{{{",
+            "[{[{",
+            ",,,",
+            "a.b.",
+            "[a]\n[a.a]\n[[a]]",
+        ] {
             for syntax in [Syntax::Toml, Syntax::Json] {
                 let outline = Outline::read(text, syntax);
                 (0..=text.len()).for_each(|offset| _ = outline.cursor(offset));

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use lsp_types::DiagnosticSeverity;
 use serde_json::Value as Json;
-use tapster::machinery::pack::{Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load, load_read};
 use tapster::machinery::pack::files::shown;
+use tapster::machinery::pack::{Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load, load_read};
 use tapster::model::Pack;
 use tapster_door::check::repair::locate_repairs;
 use tapster_door::check::{CaseChecker, CheckReport, check_alone};
@@ -161,6 +162,18 @@ impl Project {
     pub(crate) fn forget_case(&mut self, path: &Path) {
         self.of_cases.remove(path);
         self.stale_cases.retain(|known| known != path);
+    }
+
+    /// Whether the rules as they are now cannot be used.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.found.values().flatten().any(|found| found.severity == Some(DiagnosticSeverity::ERROR))
+    }
+
+    /// Whether the rules are made of a file.
+    pub(crate) fn reads(&self, path: &Path) -> bool {
+        let name = shown(path);
+        let sources = self.pack().map(|pack| &pack.sources);
+        sources.is_some_and(|sources| sources.ids().any(|id| sources.get(id).is_some_and(|source| *source.name == *name)))
     }
 
     /// Everything that was found, by file.

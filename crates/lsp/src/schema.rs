@@ -90,7 +90,8 @@ impl<'s> SchemaReader<'s> {
     pub(crate) fn keys(&self, schemas: &[&'s Json]) -> BTreeMap<&'s str, KnownKey> {
         let mut known: BTreeMap<&str, KnownKey> = BTreeMap::new();
         // a branch that allows no others says which of all keys these are
-        let closed: Vec<&Json> = schemas.iter().copied().filter(|schema| schema.get("additionalProperties") == Some(&Json::Bool(false))).collect();
+        let closed: Vec<&Json> =
+            schemas.iter().copied().filter(|schema| schema.get("additionalProperties") == Some(&Json::Bool(false))).collect();
         for schema in schemas {
             for (key, value) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
                 let is_allowed = closed.iter().all(|closed| closed.get("properties").is_some_and(|known| known.get(key).is_some()));
