@@ -59,8 +59,12 @@ fn read_messages(mut input: impl BufRead, to_server: &crossbeam_channel::Sender<
         let message = match serde_json::from_slice::<Json>(&text) {
             Ok(json) => {
                 let id = json.get("id").filter(|id| id.is_i64() || id.is_string()).cloned().unwrap_or_default();
-                serde_json::from_value::<Message>(json)
-                    .map_err(|error| (id, -32600, format!("the message is none of the protocol: {error}")))
+                let asks = json.get("method").is_some();
+                match serde_json::from_value::<Message>(json) {
+                    // the answer to a question of the server has no method
+                    Ok(message) if asks != matches!(message, Message::Response(_)) => Ok(message),
+                    _ => Err((id, -32600, "the message is none of the protocol".to_owned())),
+                }
             }
             Err(error) => Err((Json::Null, -32700, format!("the message is not valid JSON: {error}"))),
         };
