@@ -233,9 +233,9 @@ impl Completer<'_> {
                 list.add(name, CompletionItemKind::REFERENCE, table, about_row(row).unwrap_or_default());
             }
         }
-        let Some(compiled) = rules.rules.map(|rules| &rules.programs().rules) else { return };
-        if matches!(key, "list" | "of" | "in" | "into") {
-            compiled.lists.iter().for_each(|known| list.add(&known.name, CompletionItemKind::STRUCT, "list", &known.doc));
+        if matches!(key, "of" | "in" | "into") {
+            let lists = rules.pack.rows("list");
+            lists.for_each(|known| list.add(&known.name, CompletionItemKind::STRUCT, "list", about_row(known).unwrap_or_default()));
         }
         if key == "extends" || cursor.path.iter().any(|step| *step == PathStep::Key("extends".to_owned())) {
             let names = tapster::machinery::pack::library::shipped_names();
@@ -250,12 +250,12 @@ impl Completer<'_> {
             self.fields(cursor, "@", list);
             return;
         }
-        let Some(names) = rules.names() else { return };
-        for (path, declared) in &names.paths {
+        for (path, declared) in &rules.names.paths {
             list.add(&format!("${path}"), CompletionItemKind::VARIABLE, declared.kind.word(), &declared.doc);
         }
-        let lists = rules.rules.map(|rules| rules.programs().rules.lists.as_slice()).unwrap_or_default();
-        lists.iter().for_each(|known| list.add(&format!("${}", known.name), CompletionItemKind::STRUCT, "list", &known.doc));
+        for known in rules.pack.rows("list") {
+            list.add(&format!("${}", known.name), CompletionItemKind::STRUCT, "list", about_row(known).unwrap_or_default());
+        }
         for table in rules.pack.tables.keys() {
             list.add(&format!("$table.{table}"), CompletionItemKind::STRUCT, "table", "");
         }
@@ -263,10 +263,10 @@ impl Completer<'_> {
 
     /// The fields of the items that a row is about, else of all items.
     fn fields(&self, cursor: &Cursor, sign: &str, list: &mut ProposalList) {
-        let Some((rules, names)) = self.rules.and_then(|rules| Some((rules, rules.names()?))) else { return };
+        let Some(rules) = self.rules else { return };
         let rows = self.row_types(rules, cursor);
         let mut all: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
-        for (row, fields) in &names.fields {
+        for (row, fields) in &rules.names.fields {
             if rows.is_empty() || rows.iter().any(|known| known == row) {
                 fields.iter().for_each(|(field, known)| _ = all.entry(field).or_insert((known.kind.word(), &known.doc)));
             }
@@ -280,8 +280,8 @@ impl Completer<'_> {
         let program = name.as_deref().and_then(|name| name.split_once('/')).map(|(program, _)| program);
         let own = rules.outline.text_at(row, "list", rules.text);
         let list = own.or_else(|| rules.pack.row("program", program?)?.text("list"));
-        let lists = rules.rules.map(|rules| rules.programs().rules.lists.as_slice()).unwrap_or_default();
-        list.and_then(|list| lists.iter().find(|known| *known.name == *list)).map(|known| known.rows.clone()).unwrap_or_default()
+        let words = list.and_then(|list| rules.pack.row("list", list)).into_iter().flat_map(|list| list.words("rows"));
+        words.map(|(row, _)| Arc::from(row)).collect()
     }
 
     /// Names inside of an expression. `before` is the expression up to the cursor, `written` the word there; gives where in the

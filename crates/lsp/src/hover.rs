@@ -69,7 +69,7 @@ fn describe_subject(rules: &RuleText<'_>, subject: &Subject) -> Option<String> {
         }
         Subject::ScenePath(path) => describe_path(rules, path),
         Subject::Field(field) => {
-            let types = rules.names()?.fields.iter().filter_map(|(row, fields)| Some((row, fields.get(field.as_str())?)));
+            let types = rules.names.fields.iter().filter_map(|(row, fields)| Some((row, fields.get(field.as_str())?)));
             let lines: Vec<String> = types
                 .map(|(row, known)| format!("- of `{row}`, {}: {}", known.kind.word(), sentence(&known.doc)))
                 .take(MOST_LINES)
@@ -85,18 +85,18 @@ fn describe_subject(rules: &RuleText<'_>, subject: &Subject) -> Option<String> {
 }
 
 fn describe_path(rules: &RuleText<'_>, path: &str) -> Option<String> {
-    let names = rules.names()?;
+    let names = rules.names;
     // the longest declared path that it begins with
     let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
     let known = ends.filter_map(|end| path.get(..end)).filter(|head| names.paths.contains_key(*head)).last();
-    let list = rules.rules.and_then(|rules| rules.programs().rules.lists.iter().find(|list| path.split('.').next() == Some(&*list.name)));
+    let list = rules.pack.row("list", path.split('.').next()?);
     let mut text = match (known, list) {
         (Some(known), _) => {
             let declared = names.paths.get(known)?;
             let words = names.words.get(known).map(|words| format!("\n\nOne of `{}`.", words.join("`, `"))).unwrap_or_default();
             format!("**${known}**: {}\n\n{}{words}", declared.kind.word(), sentence(&declared.doc))
         }
-        (None, Some(list)) => format!("**${}**: a list\n\n{}", list.name, sentence(&list.doc)),
+        (None, Some(list)) => format!("**${}**: a list\n\n{}", list.name, sentence(about_row(list).unwrap_or_default())),
         (None, None) => return None,
     };
     let section = path.split('.').next().unwrap_or(path);

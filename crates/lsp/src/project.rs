@@ -9,6 +9,7 @@ use lsp_types::DiagnosticSeverity;
 use serde_json::Value as Json;
 use tapster::machinery::pack::files::shown;
 use tapster::machinery::pack::{Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load, load_read};
+use tapster::machinery::terms::names::PackNames;
 use tapster::model::Pack;
 use tapster_door::check::repair::locate_repairs;
 use tapster_door::check::{CaseChecker, CheckReport, check_alone};
@@ -72,8 +73,8 @@ pub(crate) fn is_rule_file(path: &Path) -> bool {
 pub(crate) struct Project {
     /// Compiled without errors.
     pub(crate) rules: Option<Ruleset>,
-    /// The merged rows, where the rules have always had errors.
-    merged: Option<Arc<Pack>>,
+    /// The merged rows with their names, where the rules have always had errors.
+    merged: Option<(Pack, PackNames)>,
     /// The text that the rules were made of has changed since they were checked.
     pub(crate) is_stale: bool,
     /// Open case files that have changed since they were checked.
@@ -88,7 +89,13 @@ pub(crate) struct Project {
 impl Project {
     /// The merged rows of the pack.
     pub(crate) fn pack(&self) -> Option<&Pack> {
-        self.rules.as_ref().map(Ruleset::pack).or(self.merged.as_deref())
+        self.rules.as_ref().map(Ruleset::pack).or(self.merged.as_ref().map(|(pack, _)| pack))
+    }
+
+    /// The names that the pack declares.
+    pub(crate) fn names(&self) -> Option<&PackNames> {
+        let compiled = self.rules.as_ref().map(|rules| &*rules.programs().rules.names);
+        compiled.or(self.merged.as_ref().map(|(_, names)| names))
     }
 
     /// The schema of a kind of rule file with what the rules declare.
@@ -137,7 +144,11 @@ impl Project {
             }
             // rows are better than nothing to complete with
             Err(_) if self.rules.is_none() => {
-                self.merged = load(&start, &overlays, &library).pack.map(Arc::new);
+                let pack = load(&start, &overlays, &library).pack;
+                self.merged = pack.map(|pack| {
+                    let names = PackNames::of(&pack);
+                    (pack, names)
+                });
                 self.schemas.clear();
             }
             Err(_) => {}

@@ -479,7 +479,7 @@ impl Server<'_> {
         let project = self.roots.get(address.as_str()).and_then(|root| self.projects.get(root));
         let context = ServerContext { documents: &self.documents, shipped: self.options.shipped.as_ref() };
         let text = project.and_then(|project| {
-            Some(RuleText { text: &document.text, outline: document.outline(), pack: project.pack()?, rules: project.rules.as_ref() })
+            Some(RuleText { text: &document.text, outline: document.outline(), pack: project.pack()?, names: project.names()? })
         });
         Some(use_them(document, text.as_ref(), Some(&context)))
     }
@@ -604,7 +604,7 @@ impl Server<'_> {
             text: &document.text,
             outline: document.outline(),
             pack: rules.pack(),
-            rules: Some(&rules),
+            names: &rules.programs().rules.names,
         });
         let offset = document.zip(params.position).map(|(document, position)| document.offset(position));
         Ok(scene.build(&rules, &self.door, text.as_ref().zip(offset)).unwrap_or_else(preview::refused))

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use tapster::machinery::pack::Ruleset;
 use tapster::machinery::terms::names::PackNames;
 use tapster::model::Pack;
 use tapster::model::pack::PackRow;
@@ -58,14 +57,10 @@ pub(crate) struct RuleText<'t> {
     pub(crate) text: &'t str,
     pub(crate) outline: &'t Outline,
     pub(crate) pack: &'t Pack,
-    pub(crate) rules: Option<&'t Ruleset>,
+    pub(crate) names: &'t PackNames,
 }
 
 impl<'t> RuleText<'t> {
-    pub(crate) fn names(&self) -> Option<&'t PackNames> {
-        self.rules.map(|rules| &*rules.programs().rules.names)
-    }
-
     /// The row of a table that a place lies in: the table, the row, and the row's name as rules write it.
     pub(crate) fn row_around(&self, cursor: &Cursor) -> Option<(String, NodeId, Option<String>)> {
         let [PathStep::Key(table), PathStep::Index(_), ..] = cursor.path.as_slice() else { return None };
@@ -110,6 +105,10 @@ impl<'t> RuleText<'t> {
         let key = cursor.path.iter().rev().find_map(|step| if let PathStep::Key(key) = step { Some(key.as_str()) } else { None })?;
         let is_row_level = cursor.path.len() == 3;
         let whole = |subject: Subject| Some(SubjectAt { subject, range: inner.clone() });
+        let top = cursor.path.first().and_then(|step| if let PathStep::Key(key) = step { Some(key.as_str()) } else { None });
+        if top == Some("extends") && (cursor.path.len() <= 2 || key == "name") {
+            return whole(Subject::Pack(text.to_owned()));
+        }
         let row = self.row_around(cursor);
         if let Some((table, _, name)) = &row
             && is_row_level
@@ -128,10 +127,6 @@ impl<'t> RuleText<'t> {
         }
         if key == "fn" {
             return whole(Subject::Function(text.to_owned()));
-        }
-        let top = cursor.path.first().and_then(|step| if let PathStep::Key(key) = step { Some(key.as_str()) } else { None });
-        if top == Some("extends") && (cursor.path.len() <= 2 || key == "name") {
-            return whole(Subject::Pack(text.to_owned()));
         }
         if let Some(found) = self.subject_of_word(text, inner, offset) {
             return Some(found);
@@ -193,7 +188,7 @@ impl<'t> RuleText<'t> {
     }
 
     pub(crate) fn is_field(&self, name: &str) -> bool {
-        self.names().is_some_and(|names| names.fields.values().any(|fields| fields.contains_key(name)))
+        self.names.fields.values().any(|fields| fields.contains_key(name))
     }
 }
 
