@@ -17,6 +17,8 @@ const MOST_BYTES: usize = 1 << 20;
 #[derive(Default)]
 pub(crate) struct FileExamination {
     pub(crate) diagnostics: Vec<lsp_types::Diagnostic>,
+    /// The pack that reads the file; `None` if none does.
+    pub(crate) pack: Option<String>,
     /// What is said of the texts of the file: where each part is, and what it costs.
     pub(crate) parts: Vec<(Range<usize>, String)>,
 }
@@ -28,13 +30,14 @@ pub(crate) fn may_examine(document: &OpenDocument) -> bool {
     is_json && document.text.len() <= MOST_BYTES && !outline.entries(ROOT).is_empty() && outline.entry(ROOT, "kind").is_none()
 }
 
-/// Examines a file; nothing if it is of no format that a pack reads.
-pub(crate) fn examine(document: &OpenDocument, door: &Door) -> FileExamination {
-    let name =
-        document.path.as_deref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let answer = door.call(&json!({ "call": "doctor", "file": { "name": name, "text": &*document.text } }));
+/// Examines a file; nothing if it is of no format that a pack reads. `pack` is the one that has read it before.
+pub(crate) fn examine(document: &OpenDocument, pack: Option<&str>, door: &Door) -> FileExamination {
+    let name = document.path.as_deref().and_then(|path| path.file_name()).map(|name| name.to_string_lossy().into_owned());
+    let file = json!({ "name": name.unwrap_or_default(), "text": &*document.text });
+    let answer = door.call(&json!({ "call": "doctor", "file": file, "rules": pack }));
     let mut found = FileExamination::default();
     let Some(report) = answer.get("result") else { return found };
+    found.pack = report.get("pack").and_then(Json::as_str).map(str::to_owned);
     let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
     for finding in list(report, "/findings") {
         let severity = match text(finding, "severity").as_str() {

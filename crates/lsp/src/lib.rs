@@ -19,6 +19,7 @@ mod preview;
 mod project;
 mod schema;
 mod server;
+mod signature;
 mod streams;
 mod subject;
 mod symbols;

@@ -14,8 +14,8 @@ use lsp_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CompletionOptions, DidChangeWatchedFilesRegistrationOptions,
     ExecuteCommandOptions, FileSystemWatcher, FoldingRangeProviderCapability, GlobPattern, Hover, HoverContents, HoverProviderCapability,
     InitializeParams, Location, MarkupContent, MarkupKind, NumberOrString, OneOf, PublishDiagnosticsParams, Registration,
-    RegistrationParams, RenameOptions, SaveOptions, ServerCapabilities, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri, WorkspaceEdit,
+    RegistrationParams, RenameOptions, SaveOptions, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri, WorkspaceEdit,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -35,6 +35,7 @@ use crate::navigation::{Navigator, ShippedFiles};
 use crate::outline::{ROOT, Syntax};
 use crate::preview::{self, PreviewParams, PreviewScene};
 use crate::project::{Project, ProjectRoot, is_case};
+use crate::signature::signature_help;
 use crate::subject::{RuleText, Subject, SubjectAt};
 use crate::symbols::{document_symbols, folding_ranges};
 
@@ -90,6 +91,10 @@ fn capabilities() -> ServerCapabilities {
             trigger_characters: Some(letters.map(str::to_owned).to_vec()),
             ..CompletionOptions::default()
         }),
+        signature_help_provider: Some(SignatureHelpOptions {
+            trigger_characters: Some(["(", ","].map(str::to_owned).to_vec()),
+            ..SignatureHelpOptions::default()
+        }),
         hover_provider: Some(HoverProviderCapability::Simple(true)),
         definition_provider: Some(OneOf::Left(true)),
         references_provider: Some(OneOf::Left(true)),
@@ -120,12 +125,19 @@ struct Server<'c> {
     /// The root of each open rule file, by its address.
     roots: HashMap<String, ProjectRoot>,
     projects: BTreeMap<ProjectRoot, Project>,
-    /// What was found in open files of other programs, by address; `None` until they are examined.
-    foreign: HashMap<String, Option<FileExamination>>,
+    /// What was found in open files of other programs, by address.
+    foreign: HashMap<String, ForeignFile>,
     /// What the editor was told last.
     published: FileDiagnostics,
     waiting: VecDeque<Message>,
     is_shut_down: bool,
+}
+
+/// An open file of another program.
+struct ForeignFile {
+    /// The text has changed since it was examined.
+    is_stale: bool,
+    found: FileExamination,
 }
 
 /// The answer to a request.
@@ -267,6 +279,11 @@ impl<'c> Server<'c> {
                 let params = params_of::<ask::References>(request)?.text_document_position;
                 json_of(self.places(&params.text_document.uri, params.position, |navigator, subject| navigator.references(subject)))
             }
+            ask::SignatureHelpRequest::METHOD => {
+                let params = params_of::<ask::SignatureHelpRequest>(request)?.text_document_position_params;
+                let document = self.documents.get(&params.text_document.uri);
+                json_of(document.and_then(|document| signature_help(document, document.offset(params.position))))
+            }
             ask::PrepareRenameRequest::METHOD => {
                 let params = params_of::<ask::PrepareRenameRequest>(request)?;
                 json_of(self.renamed_range(&params.text_document.uri, params.position))
@@ -343,6 +360,7 @@ impl<'c> Server<'c> {
                 let open: Vec<Uri> = self.documents.iter().map(|document| document.address.clone()).collect();
                 open.iter().for_each(|address| self.find_root(address));
                 self.projects.values_mut().for_each(|project| project.is_stale = true);
+                self.foreign.values_mut().for_each(|file| file.is_stale = true);
             }
             _ => {}
         }
@@ -355,7 +373,8 @@ impl<'c> Server<'c> {
         let is_foreign = root.is_none() && may_examine(document);
         let key = address.as_str().to_owned();
         if is_foreign {
-            self.foreign.entry(key.clone()).or_default();
+            let new = || ForeignFile { is_stale: true, found: FileExamination::default() };
+            self.foreign.entry(key.clone()).or_insert_with(new);
         } else {
             self.foreign.remove(&key);
         }
@@ -378,8 +397,9 @@ impl<'c> Server<'c> {
 
     /// The rules of a document, and those that are built on them, have changed.
     fn mark_changed(&mut self, address: &Uri) {
-        if let Some(examined) = self.foreign.get_mut(address.as_str()) {
-            *examined = None;
+        if let Some(file) = self.foreign.get_mut(address.as_str()) {
+            // what no pack reads is looked at again when it is saved
+            file.is_stale |= file.found.pack.is_some();
         }
         let Some(document) = self.documents.get(address) else { return };
         let Some(path) = document.path.clone() else { return };
@@ -418,9 +438,11 @@ impl<'c> Server<'c> {
         } else if let Some((root, project)) = self.projects.iter_mut().find(|(_, project)| !project.stale_cases.is_empty()) {
             let path = project.stale_cases.remove(0);
             project.check_case(&path, root, &self.folders, &self.documents);
-        } else if let Some((address, examined)) = self.foreign.iter_mut().find(|(_, examined)| examined.is_none()) {
+        } else if let Some((address, file)) = self.foreign.iter_mut().find(|(_, file)| file.is_stale) {
+            file.is_stale = false;
             let document = self.documents.iter().find(|document| document.address.as_str() == address);
-            *examined = Some(document.map(|document| examine(document, &self.door)).unwrap_or_default());
+            let pack = file.found.pack.take();
+            file.found = document.map(|document| examine(document, pack.as_deref(), &self.door)).unwrap_or_default();
         } else {
             return false;
         }
@@ -431,9 +453,9 @@ impl<'c> Server<'c> {
     /// Tells the editor what is found in files where that is not what it was told last.
     fn publish(&mut self) {
         let mut all = FileDiagnostics::new();
-        let of_foreign = self.foreign.iter().filter_map(|(address, examined)| {
+        let of_foreign = self.foreign.iter().filter_map(|(address, file)| {
             let document = self.documents.iter().find(|document| document.address.as_str() == address)?;
-            Some((document.path.clone()?, examined.as_ref()?.diagnostics.clone()))
+            Some((document.path.clone()?, file.found.diagnostics.clone()))
         });
         let of_projects = self.projects.values().flat_map(Project::all_found);
         for (path, found) in of_projects.chain(of_foreign) {
@@ -509,7 +531,7 @@ impl Server<'_> {
 
     fn hover(&mut self, address: &Uri, position: lsp_types::Position) -> Option<Hover> {
         let schema = self.schema(address);
-        let of_foreign = self.foreign.get(address.as_str()).and_then(Option::as_ref).map(|examined| examined.parts.clone());
+        let of_foreign = self.foreign.get(address.as_str()).map(|file| file.found.parts.clone());
         let found = self.with_rules(address, |document, rules, _| {
             let offset = document.offset(position);
             let part = of_foreign.into_iter().flatten().find(|(range, _)| range.contains(&offset)).map(|(range, text)| (text, range));

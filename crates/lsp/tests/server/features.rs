@@ -271,3 +271,18 @@ fn case_files_are_checked_when_they_are_open() {
     editor.settle(&path);
     assert!(!editor.found(&path).iter().any(|found| found.starts_with("schema.unknown_key")), "{:?}", editor.diagnostics);
 }
+
+#[test]
+fn the_arguments_of_a_function_are_shown_while_it_is_called() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let path = pack.write("rows.toml", "");
+    let pass = rows("[[pass]]\nname = \"build/x\"\ndo = \"set\"\n");
+    let shown =
+        editor.ask_at("textDocument/signatureHelp", &path, &format!("{pass}set = {{ a = \"= f(x, [1, 2].format_time('Y', |\" }}\n"));
+    assert_eq!(shown["signatures"][0]["label"], "format_time(of, format?, offset?, calendar?)");
+    assert_eq!(shown["activeParameter"], 2);
+    let shown =
+        editor.ask_at("textDocument/signatureHelp", &path, &format!("{pass}set = {{ a = {{ fn = \"format_time\", offset = |1 }} }}\n"));
+    assert_eq!(shown["activeParameter"], 2);
+    assert_eq!(editor.ask_at("textDocument/signatureHelp", &path, &format!("{pass}set = {{ a = \"= 1 + |\" }}\n")), Json::Null);
+}
