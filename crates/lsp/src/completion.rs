@@ -212,11 +212,12 @@ impl Completer<'_> {
     fn names(&self, rules: &RuleText<'_>, cursor: &Cursor, key: &str, list: &mut ProposalList) {
         let mut tables: Vec<&str> = Vec::new();
         let mut program = None;
-        if let Some((table, _, name)) = rules.row_around(cursor).filter(|_| cursor.path.len() == 3) {
-            if matches!(key, "name" | "before" | "after") {
-                tables.extend(rules.pack.tables.keys().map(AsRef::as_ref).filter(|known: &&str| **known == *table));
-                program = name.filter(|_| key != "name").and_then(|name| Some(name.rsplit_once('/')?.0.to_owned()));
-            }
+        if let Some((table, _, name)) = rules.row_around(cursor)
+            && cursor.path.len() == 3
+            && matches!(key, "name" | "before" | "after")
+        {
+            tables.extend(rules.pack.tables.keys().map(AsRef::as_ref).filter(|known: &&str| **known == *table));
+            program = name.filter(|_| key != "name").and_then(|name| Some(name.rsplit_once('/')?.0.to_owned()));
         }
         if tables.is_empty() {
             tables = tables_of_key(key, rules.pack);

@@ -88,7 +88,8 @@ fn describe_path(rules: &RuleText<'_>, path: &str) -> Option<String> {
     let names = rules.names;
     // the longest declared path that it begins with
     let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
-    let known = ends.filter_map(|end| path.get(..end)).filter(|head| names.paths.contains_key(*head)).last();
+    let heads: Vec<&str> = ends.filter_map(|end| path.get(..end)).collect();
+    let known = heads.into_iter().rfind(|head| names.paths.contains_key(*head));
     let list = rules.pack.row("list", path.split('.').next()?);
     let mut text = match (known, list) {
         (Some(known), _) => {

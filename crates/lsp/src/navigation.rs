@@ -154,9 +154,8 @@ fn path_spans(pack: &Pack, path: &str) -> Vec<Span> {
 
 /// The manifest of a pack.
 fn manifest_span(pack: &Pack, name: &str) -> Option<Span> {
-    let is_manifest = |source: &Source| {
-        *source.layer == *name && source.name.ends_with("/pack.toml") || *source.layer == *name && source.name.ends_with("/pack.json")
-    };
+    let ends = ["/pack.toml", "/pack.json"];
+    let is_manifest = |source: &Source| *source.layer == *name && ends.iter().any(|end| source.name.ends_with(end));
     let id = pack.sources.ids().find(|id| pack.sources.get(*id).is_some_and(is_manifest))?;
     Some(Span::new(id, 0, 0))
 }

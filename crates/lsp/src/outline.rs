@@ -154,8 +154,7 @@ impl Outline {
         if let Some((range, steps)) = self.headers.iter().find(|(range, _)| touches(range, offset)) {
             return Cursor { path: steps.clone(), nodes, role: CursorRole::Header(range.clone()) };
         }
-        loop {
-            let Some(node) = self.node(at) else { break };
+        while let Some(node) = self.node(at) {
             let next = match &node.content {
                 NodeContent::Table(entries) => {
                     // a key counts before the value in front of it
@@ -575,11 +574,12 @@ mod tests {
             PathStep::Index(index) => index.to_string(),
         };
         let path: Vec<String> = cursor.path.iter().map(step).collect();
+        let written = |range: Range<usize>| text.get(range).unwrap();
         let role = match cursor.role {
-            CursorRole::Key(range) => format!("key {}", &text[range]),
-            CursorRole::Header(range) => format!("header {}", &text[range]),
-            CursorRole::Value { text: Some(inner), .. } => format!("text {}", &text[inner]),
-            CursorRole::Value { whole, .. } => format!("value {}", text[whole].trim()),
+            CursorRole::Key(range) => format!("key {}", written(range)),
+            CursorRole::Header(range) => format!("header {}", written(range)),
+            CursorRole::Value { text: Some(inner), .. } => format!("text {}", written(inner)),
+            CursorRole::Value { whole, .. } => format!("value {}", written(whole).trim()),
             CursorRole::Comment => "comment".to_owned(),
         };
         (path.join("/"), role)

@@ -224,7 +224,7 @@ fn a_message_that_cannot_be_read_is_answered() {
         message("{ no json"),
         message(r#"{"jsonrpc":"2.0","id":7,"method":5}"#),
         message(r#"[1, 2]"#),
-        format!("X-Other: 1\r\nContent-Length: 2\r\n\r\n{{}}"),
+        "X-Other: 1\r\nContent-Length: 2\r\n\r\n{}".to_owned(),
         message(r#"{"jsonrpc":"2.0","id":2,"method":"shutdown","params":null}"#),
         message(r#"{"jsonrpc":"2.0","method":"exit"}"#),
     ];
