@@ -166,7 +166,10 @@ impl Completer<'_> {
         // a header has no values of its own on the way
         let nodes = if is_header { [ROOT].as_slice() } else { &cursor.nodes };
         let schemas = reader.at(&cursor.path, nodes);
-        if schemas.iter().any(|schema| schema.get("propertyNames").is_some()) || is_of_items(&cursor.path) {
+        let is_gate = cursor.path.iter().any(|step| matches!(step, PathStep::Key(key) if matches!(key.as_str(), "when" | "that")));
+        if is_gate {
+            self.paths("", list);
+        } else if schemas.iter().any(|schema| schema.get("propertyNames").is_some()) || is_of_items(&cursor.path) {
             self.fields(cursor, "", list);
         }
         let keys = reader.keys(&schemas);
@@ -246,19 +249,25 @@ impl Completer<'_> {
 
     /// The paths of the scene or the fields of items, with their sign.
     fn references(&self, sign: char, cursor: &Cursor, list: &mut ProposalList) {
-        let Some(rules) = self.rules else { return };
         if sign == '@' {
             self.fields(cursor, "@", list);
             return;
         }
-        for (path, declared) in &rules.names.paths {
-            list.add(&format!("${path}"), CompletionItemKind::VARIABLE, declared.kind.word(), &declared.doc);
-        }
-        for known in rules.pack.rows("list") {
-            list.add(&format!("${}", known.name), CompletionItemKind::STRUCT, "list", about_row(known).unwrap_or_default());
-        }
+        self.paths("$", list);
+        let Some(rules) = self.rules else { return };
         for table in rules.pack.tables.keys() {
             list.add(&format!("$table.{table}"), CompletionItemKind::STRUCT, "table", "");
+        }
+    }
+
+    /// The paths and lists of the scene.
+    fn paths(&self, sign: &str, list: &mut ProposalList) {
+        let Some(rules) = self.rules else { return };
+        for (path, declared) in &rules.names.paths {
+            list.add(&format!("{sign}{path}"), CompletionItemKind::VARIABLE, declared.kind.word(), &declared.doc);
+        }
+        for known in rules.pack.rows("list") {
+            list.add(&format!("{sign}{}", known.name), CompletionItemKind::STRUCT, "list", about_row(known).unwrap_or_default());
         }
     }
 

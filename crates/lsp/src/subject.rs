@@ -194,7 +194,7 @@ impl<'t> RuleText<'t> {
 
 /// Whether a table on this path holds conditions or values of items.
 pub(crate) fn is_of_items(path: &[PathStep]) -> bool {
-    let of_items = |step: &PathStep| matches!(step, PathStep::Key(key) if matches!(key.as_str(), "where" | "protect" | "after_last" | "while" | "set" | "first" | "is" | "all" | "any" | "not" | "when"));
+    let of_items = |step: &PathStep| matches!(step, PathStep::Key(key) if matches!(key.as_str(), "where" | "protect" | "after_last" | "while" | "set" | "first" | "is" | "all" | "any" | "not"));
     path.iter().any(of_items)
 }
 

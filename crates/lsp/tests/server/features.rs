@@ -76,6 +76,7 @@ fn completion_knows_kinds_verbs_keys_rows_paths_fields_and_functions() {
         (&rows("[[slot]]\nname = \"|\"\n"), "main_prompt"),
         (&rows("[[slot]]\n|\n"), "role"),
         (&rows("[[pass]]\nname = \"build/x\"\ndo = \"drop\"\nwhen = { \"$|\" = 1 }\n"), "$context.window"),
+        (&rows("[[pass]]\nname = \"build/x\"\ndo = \"drop\"\nwhen = { cont| }\n"), "context.window"),
         (&rows("[[pass]]\nname = \"build/x\"\ndo = \"set\"\nset = { a = \"$|\" }\n"), "$context.window"),
         (&rows("[[pass]]\nname = \"build/x\"\ndo = \"set\"\nset = { a = \"@|\" }\n"), "@role"),
         (&rows("[[pass]]\nname = \"build/x\"\ndo = \"set\"\nset = { a = \"= |\" }\n"), "role"),
