@@ -16,7 +16,10 @@ note('client', client and client.name)
 vim.api.nvim_buf_set_lines(0, 0, -1, false, {
   'kind = "overlay"', 'version = 2', 'name = "rows"', '[[slot]]', 'name = "scenario"', 'rol = "user"',
 })
-wait('diagnostic', function() return #vim.diagnostic.get(0) > 0 end)
+wait('diagnostic', function()
+  local found = vim.diagnostic.get(0)
+  return #found == 1 and found[1].lnum == 5
+end)
 for _, found in ipairs(vim.diagnostic.get(0)) do note('diagnostic', found.lnum .. ' ' .. found.code) end
 local function ask(method, line, column, more)
   local params = vim.tbl_extend('force', { textDocument = { uri = vim.uri_from_bufnr(0) }, position = { line = line, character = column } }, more or {})

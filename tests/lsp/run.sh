@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tapster=${TAPSTER:-${CARGO_TARGET_DIR:-target}/debug/tapster}
-if ! "$tapster" lsp --help 2>/dev/null | grep -q 'Language Server Protocol'; then
+if ! "$tapster" lsp --help 2>/dev/null | grep -q 'tapster lsp'; then
   echo "notice: $tapster is built without the feature lsp; the server is not tried in editors"
   exit 0
 fi

@@ -27,14 +27,14 @@ async def client(lsp_client: LanguageClient):
 
 
 class Document:
-    """A file that is open in the editor; `|` in a text is the cursor."""
+    """A file that is open in the editor; `‸` in a text is the cursor."""
 
     def __init__(self, client, path):
         self.client, self.path, self.uri, self.version = client, path, path.as_uri(), 0
 
     def type(self, text):
-        """The document has this text now; the place of `|` in it."""
-        before, _, after = text.partition("|")
+        """The document has this text now; the place of `‸` in it."""
+        before, _, after = text.partition("‸")
         self.text = before + after
         self.version += 1
         if self.version == 1:
@@ -76,7 +76,7 @@ async def test_a_shipped_pack_has_no_mistakes_and_a_new_one_is_shown_and_mended(
     text = document.path.read_text()
     document.type(text)
     await document.settle()
-    assert document.diagnostics == []
+    assert not document.diagnostics
     document.type(text + '\n[[pass]]\nname = "lore/typed"\ndo = "drp"\nwhere = { role = "x" }\n')
     actions = await document.settle()
     [mistake] = document.diagnostics
@@ -88,36 +88,36 @@ async def test_a_shipped_pack_has_no_mistakes_and_a_new_one_is_shown_and_mended(
     assert edit.new_text == "drop"
     document.type(text)
     await document.settle()
-    assert document.diagnostics == []
+    assert not document.diagnostics
 
 
 async def test_an_overlay_is_completed(client, tmp_path):
     document = Document(client, tmp_path / "tweak.toml")
-    assert "scenario" in await document.labels(OVERLAY + '[[slot]]\nname = "|"\n')
-    assert "source" in await document.labels(OVERLAY + '[[slot]]\nname = "scenario"\n|\n')
-    assert "order" in await document.labels(OVERLAY + '[[pass]]\nname = "build/x"\ndo = "|"\n')
+    assert "scenario" in await document.labels(OVERLAY + '[[slot]]\nname = "‸"\n')
+    assert "source" in await document.labels(OVERLAY + '[[slot]]\nname = "scenario"\n‸\n')
+    assert "order" in await document.labels(OVERLAY + '[[pass]]\nname = "build/x"\ndo = "‸"\n')
     pass_ = OVERLAY + '[[pass]]\nname = "build/x"\ndo = "set"\n'
-    assert "$context.window" in await document.labels(pass_ + 'set = { a = "$|" }\n')
-    assert "@role" in await document.labels(pass_ + 'set = { a = "@|" }\n')
-    assert "role" in await document.labels(pass_ + 'where = "= ro|"\n')
-    assert "startsWith" in await document.labels(pass_ + 'where = "= text.st|"\n')
-    assert "words" in await document.labels(pass_ + 'set = { a = { fn = "|" } }\n')
-    assert "base" in await document.labels('kind = "overlay"\nversion = 2\nextends = "|"\n')
+    assert "$context.window" in await document.labels(pass_ + 'set = { a = "$‸" }\n')
+    assert "@role" in await document.labels(pass_ + 'set = { a = "@‸" }\n')
+    assert "role" in await document.labels(pass_ + 'where = "= ro‸"\n')
+    assert "startsWith" in await document.labels(pass_ + 'where = "= text.st‸"\n')
+    assert "words" in await document.labels(pass_ + 'set = { a = { fn = "‸" } }\n')
+    assert "base" in await document.labels('kind = "overlay"\nversion = 2\nextends = "‸"\n')
 
 
 async def test_hover_tells_the_value_in_force(client, tmp_path):
     document = Document(client, tmp_path / "tweak.toml")
     document.type(OVERLAY + '[[slot]]\nname = "scenario"\nsource = "$preset.main"\n')
     await document.settle()
-    text = await document.hover(OVERLAY + '[[slot]]\nname = "scenario"\nsou|rce = "$preset.main"\n')
+    text = await document.hover(OVERLAY + '[[slot]]\nname = "scenario"\nsou‸rce = "$preset.main"\n')
     assert 'in force: `"$preset.main"` (tweak ' in text and "hides: `" in text and "rules/base/slots.toml" in text
-    text = await document.hover(OVERLAY + '[[pass]]\nname = "build/x"\ndo = "dr|op"\n')
+    text = await document.hover(OVERLAY + '[[pass]]\nname = "build/x"\ndo = "dr‸op"\n')
     assert text.startswith("**drop**")
 
 
 async def test_definitions_references_symbols_and_formatting(client, tmp_path):
     document = Document(client, tmp_path / "tweak.toml")
-    place = document.type(OVERLAY + '[[slot]]\nname = "sce|nario"\nformat = "$preset.scenario_format"\n')
+    place = document.type(OVERLAY + '[[slot]]\nname = "sce‸nario"\nformat = "$preset.scenario_format"\n')
     await document.settle()
     found = await client.text_document_definition_async(types.DefinitionParams(**place))
     paths = [pathlib.Path(one.uri.removeprefix("file://")) for one in found]
@@ -137,7 +137,7 @@ async def test_definitions_references_symbols_and_formatting(client, tmp_path):
 
 async def test_the_preview_marks_the_rule_under_the_cursor(client, tmp_path):
     document = Document(client, tmp_path / "tweak.toml")
-    place = document.type(OVERLAY + '[[slot]]\nname = "main_pro|mpt"\nrole = "user"\n')
+    place = document.type(OVERLAY + '[[slot]]\nname = "main_pro‸mpt"\nrole = "user"\n')
     wanted = {
         "scene": (ROOT / "examples" / "hello").as_uri(),
         "pack": document.uri,
@@ -156,10 +156,10 @@ async def test_many_keystrokes_are_answered(client):
     document = Document(client, EXACT / "prompts.toml")
     text = document.path.read_text()
     for end in range(0, len(text), max(1, len(text) // 60)):
-        await document.labels(text[:end] + "|")
+        await document.labels(text[:end] + "‸")
     document.type(text)
     await document.settle()
-    assert document.diagnostics == []
+    assert not document.diagnostics
 
 
 async def test_a_preset_is_examined(client, tmp_path):

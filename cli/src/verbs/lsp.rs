@@ -22,9 +22,9 @@ use crate::output::Console;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   tapster lsp
-  vim.lsp.config('tapster', { cmd = { 'tapster', 'lsp' }, filetypes = { 'toml', 'json' }, root_markers = { 'pack.toml', '.git' } })
-  language-server.tapster = { command = \"tapster\", args = [\"lsp\"] }     in languages.toml of Helix
-  { \"initializationOptions\": { \"pack\": \"base\" } }     what overlays without `extends` lie over")]
+  vim.lsp.config('tapster', { cmd = { 'tapster', 'lsp' } })                in Neovim
+  language-server.tapster = { command = \"tapster\", args = [\"lsp\"] }     in Helix
+  { \"initializationOptions\": { \"pack\": \"base\" } }        the pack of overlays without `extends`")]
 pub(crate) struct LspArgs {
     /// Accepted, since editors give it: the server always speaks over standard input and output.
     #[arg(long, hide = true)]

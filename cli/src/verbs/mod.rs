@@ -102,7 +102,7 @@ pub(crate) enum Verb {
     Serve(serve::ServeArgs),
     /// Offer everything to an agent, as tools of MCP.
     Mcp(McpArgs),
-    /// Help an editor with rule files: mistakes, completion, explanations, a preview of the prompt.
+    /// Help an editor with rule files, over the Language Server Protocol: mistakes, completion, a preview of the prompt.
     Lsp(LspArgs),
     /// Write everything that a prompt is made of into one line, for a report of a problem.
     Report(report::ReportArgs),

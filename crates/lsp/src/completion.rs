@@ -197,6 +197,10 @@ impl Completer<'_> {
             (3, "do") => VERBS.iter().for_each(|verb| list.add(verb.name, CompletionItemKind::KEYWORD, "verb", &sentence(verb.doc))),
             _ => {}
         }
+        if key == "extends" || cursor.path.iter().any(|step| *step == PathStep::Key("extends".to_owned())) {
+            let names = tapster::machinery::pack::library::shipped_names();
+            names.iter().for_each(|name| list.add(name, CompletionItemKind::MODULE, "pack", ""));
+        }
         if let Some(rules) = self.rules {
             self.names(rules, cursor, key, list);
         }
@@ -240,10 +244,6 @@ impl Completer<'_> {
         if matches!(key, "of" | "in" | "into") {
             let lists = rules.pack.rows("list");
             lists.for_each(|known| list.add(&known.name, CompletionItemKind::STRUCT, "list", about_row(known).unwrap_or_default()));
-        }
-        if key == "extends" || cursor.path.iter().any(|step| *step == PathStep::Key("extends".to_owned())) {
-            let names = tapster::machinery::pack::library::shipped_names();
-            names.iter().for_each(|name| list.add(name, CompletionItemKind::MODULE, "pack", ""));
         }
     }
 
