@@ -1,38 +1,18 @@
 //! A program without the feature `full`: what needs a model, a database or an address says how to get it.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use clap::Args;
 use tapster_door::Door;
 
 use crate::diag::Code;
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::server::ServerOptions;
+use crate::missing::HELP;
 use crate::output::Console;
 use crate::share::shown;
 use crate::store::TemplateStore;
-
-/// How to get what is not compiled in.
-const HELP: &str = "build it with all features: `cargo install --path cli --features full`";
-
-/// A command that is not compiled in, with whatever follows it.
-#[derive(Debug, Args)]
-#[command(disable_help_flag = true, after_help = "This program was built without this verb.")]
-pub(crate) struct MissingArgs {
-    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
-    rest: Vec<OsString>,
-}
-
-impl MissingArgs {
-    #[expect(clippy::unused_self, reason = "the same call as of a command that is there")]
-    pub(crate) fn run(&self, _: &mut Console<'_>) -> Result<RunExit> {
-        let message = "this program was built without the verbs `artifact`, `chat`, `eval`, `mcp` and `turn`";
-        Err(EarlyExit::could_not(Code::FeatureMissing, message, HELP))
-    }
-}
 
 /// Runs a future to its end. Without databases nothing waits for a clock or a socket, so no runtime is needed.
 pub(crate) fn wait<F: Future>(future: F) -> F::Output {

@@ -11,6 +11,8 @@ pub mod format;
 mod full;
 mod inputs;
 mod layout;
+#[cfg_attr(feature = "full", allow(dead_code, reason = "with all features no verb is missing"))]
+mod missing;
 mod output;
 #[cfg(feature = "full")]
 mod server;

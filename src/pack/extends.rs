@@ -229,7 +229,7 @@ impl<'a> PackResolver<'a> {
     fn scripts_beside(&mut self, doc: &RuleDocument, folder: Option<&Path>, layer: &str) -> Vec<(String, SourceId)> {
         let mut assets = Vec::new();
         for (name, file, span) in script_files(doc) {
-            let asset = folder.and_then(|folder| files::read_file(&folder.join(&*file), self.report));
+            let asset = folder.and_then(|folder| self.library.read_file(&folder.join(&*file), self.report));
             match asset.as_ref().and_then(|asset| read::decode(asset, layer, self.sources, self.report)) {
                 Some((id, _)) => assets.push((format!("scripts/{name}"), id)),
                 None if folder.is_none() => {
@@ -319,9 +319,9 @@ impl<'a> PackResolver<'a> {
         let near: Vec<PathBuf> = self.chain.iter().rev().filter_map(|open| open.near.clone()).collect();
         let has_own = self.chain.last().is_some_and(|open| open.near.is_some());
         let (own, above) = near.split_at(usize::from(has_own).min(near.len()));
-        let beside = own.iter().find_map(|folder| library::find_in(folder, name, self.report));
+        let beside = own.iter().find_map(|folder| library::find_in(folder, name, self.library, self.report));
         let found = beside.or_else(|| if library::is_name(name) { self.library.find(name, self.report) } else { None });
-        let found = found.or_else(|| above.iter().find_map(|folder| library::find_in(folder, name, self.report)))?;
+        let found = found.or_else(|| above.iter().find_map(|folder| library::find_in(folder, name, self.library, self.report)))?;
         self.report.extend(library::shadow(&found, self.library).into_iter().collect());
         Some(found)
     }
@@ -345,7 +345,7 @@ impl<'a> PackResolver<'a> {
             self.report.push(complain(message, "the path begins at the folder of this pack; a pack is a folder with a `pack.toml`"));
             return None;
         }
-        let mut pack = files::read_folder(&found, self.report)?;
+        let mut pack = self.library.read_folder(&found, self.report)?;
         let manifest = pack.files.iter().find(|file| is_manifest(&file.path_in_pack));
         if let Some(name) = manifest.and_then(|file| read::peek(file, "name")) {
             pack.name = name;

@@ -52,6 +52,14 @@ impl PackFiles {
         pack
     }
 
+    /// Puts a file in the place of the one with its path, or adds it.
+    pub fn put(&mut self, file: RuleFile) {
+        self.files.retain(|known| known.path_in_pack != file.path_in_pack);
+        self.cases.retain(|known| known.path_in_pack != file.path_in_pack);
+        self.sort_in(file);
+        self.sort();
+    }
+
     /// Adds a file to the list that its path says; a file of an unknown sort is left out.
     pub(super) fn sort_in(&mut self, file: RuleFile) {
         match role(&file.path_in_pack) {
@@ -371,7 +379,7 @@ fn missing(shown: &str, error: &std::io::Error, report: &mut Report) {
 }
 
 /// A path as the user would type it, with `/`.
-fn shown(path: &Path) -> String {
+pub fn shown(path: &Path) -> String {
     path.display().to_string().replace('\\', "/")
 }
 

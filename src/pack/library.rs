@@ -113,6 +113,25 @@ pub trait PackLibrary {
     fn is_named(&self, _folder: &Path) -> bool {
         true
     }
+
+    /// The files in the folder of a pack. A library that holds newer texts than the disk, as an editor does, gives those.
+    fn read_folder(&self, folder: &Path, report: &mut Report) -> Option<PackFiles> {
+        files::read_folder(folder, report)
+    }
+
+    /// One file, as [`read_folder`](Self::read_folder) gives those of a folder.
+    fn read_file(&self, path: &Path, report: &mut Report) -> Option<RuleFile> {
+        files::read_file(path, report)
+    }
+}
+
+/// The pack `name` inside `folder`, as a library reads it. A name is one word, so it cannot lead to another folder.
+pub fn find_in(folder: &Path, name: &str, library: &dyn PackLibrary, report: &mut Report) -> Option<PackFiles> {
+    let path = folder.join(name);
+    if !is_name(name) || !files::is_pack(&path) {
+        return None;
+    }
+    library.read_folder(&path, report)
 }
 
 /// The usual library: packs that are held in memory, folders that hold packs by name, searched in order, then the shipped
@@ -132,7 +151,7 @@ pub struct PackShelf {
 impl PackLibrary for PackShelf {
     fn find(&self, name: &str, report: &mut Report) -> Option<PackFiles> {
         let held = self.packs.iter().find(|pack| pack.name == name).cloned();
-        let found = held.or_else(|| self.folders.iter().find_map(|folder| find_in(folder, name, report)));
+        let found = held.or_else(|| self.folders.iter().find_map(|folder| find_in(folder, name, self, report)));
         found.or_else(|| if self.bare { None } else { shipped(name) })
     }
 
@@ -175,15 +194,6 @@ pub fn is_shipped(pack: &PackFiles, shipped: &PackFiles) -> bool {
         pack.files.iter().chain(pack.assets.values()).map(|file| (file.path_in_pack.clone(), file.bytes.clone())).collect()
     };
     parts(pack) == parts(shipped)
-}
-
-/// The pack `name` inside `folder`. A name is one word, so it cannot lead to another folder.
-pub(super) fn find_in(folder: &Path, name: &str, report: &mut Report) -> Option<PackFiles> {
-    let path = folder.join(name);
-    if !is_name(name) || !files::is_pack(&path) {
-        return None;
-    }
-    files::read_folder(&path, report)
 }
 
 /// Whether a text can name a pack: letters, digits, `-`, `_`, `.`, and not only dots.

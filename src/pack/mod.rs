@@ -142,7 +142,7 @@ pub fn load(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary) -> L
 pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, schemas: &Schemas) -> LoadedPack {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let files = open(start, library, &mut report);
-    let overlay_files: Vec<Option<RuleFile>> = overlays.iter().map(|overlay| overlay_file(overlay, &mut report)).collect();
+    let overlay_files: Vec<Option<RuleFile>> = overlays.iter().map(|overlay| overlay_file(overlay, library, &mut report)).collect();
     // without the file the rules would be incomplete
     let sound = files.is_some() && !report.has_errors();
     let mut resolver = PackResolver::new(library, schemas, &mut sources, &mut report);
@@ -223,7 +223,7 @@ pub fn load_read(file: &RuleFile, schemas: &Schemas) -> (Option<RuleDocument>, R
 fn open(start: &Start, library: &dyn PackLibrary, report: &mut Report) -> Option<PackFiles> {
     let name = match start {
         Start::Folder(folder) => {
-            let pack = files::read_folder(folder, report)?;
+            let pack = library.read_folder(folder, report)?;
             // a single word may have been meant as the name of the shipped pack
             let is_word = folder.file_name() == Some(folder.as_os_str());
             report.extend(Some(&pack).filter(|_| is_word).and_then(|pack| library::shadow(pack, library)).into_iter().collect());
@@ -246,9 +246,9 @@ fn open(start: &Start, library: &dyn PackLibrary, report: &mut Report) -> Option
     found
 }
 
-fn overlay_file(overlay: &Overlay, report: &mut Report) -> Option<RuleFile> {
+fn overlay_file(overlay: &Overlay, library: &dyn PackLibrary, report: &mut Report) -> Option<RuleFile> {
     match overlay {
-        Overlay::Path(path) => files::read_file(path, report),
+        Overlay::Path(path) => library.read_file(path, report),
         Overlay::File(file) | Overlay::Rows(file) => Some(file.clone()),
     }
 }

@@ -10,6 +10,8 @@ pub(crate) mod scene_file;
 pub(crate) mod server;
 #[cfg(feature = "full")]
 pub(crate) mod store;
+#[cfg(feature = "lsp")]
+pub(crate) mod streams;
 pub(crate) mod template;
 pub(crate) mod turns;
 

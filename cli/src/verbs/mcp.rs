@@ -7,6 +7,7 @@ use tokio::fs::File;
 use crate::diag::Code;
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::full::wait;
+use crate::inputs::streams::own_streams;
 use crate::inputs::{library, scene};
 use crate::output::Console;
 
@@ -32,20 +33,4 @@ impl McpArgs {
         wait(async { tapster_serve::serve_tools(door, File::from_std(input), File::from_std(output)).await }).map_err(failed)?;
         Ok(RunExit::Done)
     }
-}
-
-/// Standard input and output beside the locks that the console holds.
-#[cfg(unix)]
-fn own_streams() -> std::io::Result<(std::fs::File, std::fs::File)> {
-    use std::os::fd::AsFd;
-    let input = std::io::stdin().as_fd().try_clone_to_owned()?;
-    Ok((input.into(), std::io::stdout().as_fd().try_clone_to_owned()?.into()))
-}
-
-/// Standard input and output beside the locks that the console holds.
-#[cfg(windows)]
-fn own_streams() -> std::io::Result<(std::fs::File, std::fs::File)> {
-    use std::os::windows::io::AsHandle;
-    let input = std::io::stdin().as_handle().try_clone_to_owned()?;
-    Ok((input.into(), std::io::stdout().as_handle().try_clone_to_owned()?.into()))
 }

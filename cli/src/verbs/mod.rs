@@ -18,6 +18,8 @@ mod explain;
 mod fmt;
 mod import;
 mod lost_fields;
+#[cfg(feature = "lsp")]
+mod lsp;
 #[cfg(feature = "full")]
 mod mcp;
 mod new;
@@ -43,8 +45,13 @@ use crate::output::Console;
 #[cfg(feature = "full")]
 use {artifact::ArtifactArgs, chat::ChatArgs, eval::EvalArgs, mcp::McpArgs, turn::TurnArgs};
 
+#[cfg(feature = "lsp")]
+use lsp::LspArgs;
+
+#[cfg(not(feature = "lsp"))]
+use crate::missing::MissingArgs as LspArgs;
 #[cfg(not(feature = "full"))]
-use crate::full::{
+use crate::missing::{
     MissingArgs as ArtifactArgs, MissingArgs as ChatArgs, MissingArgs as EvalArgs, MissingArgs as McpArgs, MissingArgs as TurnArgs,
 };
 
@@ -95,6 +102,8 @@ pub(crate) enum Verb {
     Serve(serve::ServeArgs),
     /// Offer everything to an agent, as tools of MCP.
     Mcp(McpArgs),
+    /// Help an editor with rule files, over the Language Server Protocol: mistakes, completion, a preview of the prompt.
+    Lsp(LspArgs),
     /// Write everything that a prompt is made of into one line, for a report of a problem.
     Report(report::ReportArgs),
     /// List the packs that can be named.
@@ -128,7 +137,7 @@ pub(crate) enum Verb {
 impl Verb {
     /// Whether the verb runs for as long as somebody asks, so that its processor time has no limit.
     pub(crate) fn runs_on(&self) -> bool {
-        matches!(self, Verb::Chat(_) | Verb::Eval(_) | Verb::Serve(_) | Verb::Mcp(_) | Verb::Test(_) | Verb::Watch(_))
+        matches!(self, Verb::Chat(_) | Verb::Eval(_) | Verb::Serve(_) | Verb::Mcp(_) | Verb::Lsp(_) | Verb::Test(_) | Verb::Watch(_))
     }
 
     /// Runs the verb. `command` is the declaration of the whole program.
@@ -156,6 +165,7 @@ impl Verb {
             Verb::Eval(verb) => verb.run(show),
             Verb::Serve(verb) => verb.run(show),
             Verb::Mcp(verb) => verb.run(show),
+            Verb::Lsp(verb) => verb.run(show),
             Verb::Report(verb) => verb.run(show),
             Verb::Packs(verb) => verb.run(show),
             Verb::Audit(verb) => verb.run(show),

@@ -21,6 +21,7 @@
 //! - `diagnostics`: errors and warnings with their codes, places and remedies, as `--error-format json` writes them.
 
 mod calls;
+pub mod check;
 #[cfg(feature = "clock")]
 pub mod clock;
 pub mod diff;
@@ -112,6 +113,21 @@ impl Door {
         });
         match opened {
             Ok((rules, scene)) => Ok((rules, scene, answer.diagnostics)),
+            Err(failure) => {
+                answer.add(failure.report, &failure.sources);
+                Err(answer.diagnostics)
+            }
+        }
+    }
+
+    /// The scene of a request for rules that the application holds itself, and what is doubtful about it as diagnostics.
+    ///
+    /// # Errors
+    /// Diagnostics.
+    pub fn read_scene_for(&self, rules: &Ruleset, scene: &SceneRequest) -> Result<(Scene, Vec<Json>), Vec<Json>> {
+        let mut answer = Answer::default();
+        match self.read_scene(scene, rules, &mut answer) {
+            Ok((scene, _)) => Ok((scene, answer.diagnostics)),
             Err(failure) => {
                 answer.add(failure.report, &failure.sources);
                 Err(answer.diagnostics)

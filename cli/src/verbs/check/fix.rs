@@ -3,22 +3,17 @@
 //! Files are checked again after each round of changes. A change that does not remove its diagnostic, or after which the file
 //! cannot be read, is taken back.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
+use tapster_door::check::CheckReport;
 
-use crate::diag::{
-    Certainty, Code, Diagnostic, DocumentNode, FieldMap, NodeValue, Report, SourceId, SourcePlace, Sources, Span, Suggestion, file, limits,
-    suggest,
-};
+use crate::diag::{Code, Diagnostic, SourcePlace, Span, file, limits};
 use crate::exit::{EarlyExit, Result};
 use crate::inputs::files::{resolve_own_file, write_file};
-use crate::model::Value;
 use crate::output::Console;
-use crate::pack::Ruleset;
-use crate::terms::names::PackNames;
-use crate::verbs::check::{CheckArgs, PathReport};
+use crate::verbs::check::CheckArgs;
 use crate::verbs::diff::page::{self, Paint};
 
 /// The most times that the files are checked: a change can uncover mistakes that could not be seen before.
@@ -26,131 +21,6 @@ const MAX_ROUNDS: usize = 50;
 /// The most lines of a difference that are shown for one file.
 const MAX_LINES: usize = 400;
 const BOM: &str = "\u{FEFF}";
-
-/// Finds the places of the words that are certainly to be replaced: where the word stands alone at the place of its diagnostic,
-/// or once in what is written there.
-pub(super) fn locate(report: &mut Report, sources: &Sources) {
-    report.each(|d| {
-        if let (Some(span), Some(suggestion)) = (d.span, &mut d.suggestion)
-            && suggestion.span.is_none()
-        {
-            suggestion.span = place_of_word(suggestion, span, sources.snippet(span));
-        }
-    });
-}
-
-/// Where a word is written in the text of a diagnostic that is certainly to be replaced.
-fn place_of_word(suggestion: &Suggestion, span: Span, text: &str) -> Option<Span> {
-    let word = suggestion.word.as_str();
-    // the place of a text has its quotes, that of a reference its sign
-    let whole = text.trim_start_matches(['"', '\'']).trim_end_matches(['"', '\'']);
-    let whole = whole.strip_prefix('$').unwrap_or(whole);
-    let at = match suggestion.certainty {
-        Certainty::Certain | Certainty::Alone if whole == word => text.find(whole)?,
-        Certainty::Certain => {
-            let mut found = text.match_indices(word).map(|(at, _)| at).filter(|at| is_whole(text, *at, word.len()));
-            found.next().filter(|_| found.next().is_none())?
-        }
-        _ => return None,
-    };
-    may_replace(span, text, at, word, &suggestion.replacement)
-}
-
-/// Where a word of `text`, which stands at `span`, is written, if `near` can be written there as it is.
-fn may_replace(span: Span, text: &str, at: usize, word: &str, near: &str) -> Option<Span> {
-    let plain = |word: &str| !word.is_empty() && !word.contains(|c: char| c.is_control() || matches!(c, '"' | '\'' | '\\'));
-    let is_bare = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
-    // without quotes, it would need some
-    let fits = text.starts_with(['"', '\'']) || is_bare(word) == is_bare(near);
-    let start = span.start as usize + at;
-    (plain(word) && plain(near) && fits).then(|| Span::new(span.source, start, start + word.len()))
-}
-
-/// Whether what stands at a place of a text is not a part of a longer word.
-fn is_whole(text: &str, at: usize, length: usize) -> bool {
-    let goes_on = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-'));
-    let before = text.get(..at).and_then(|before| before.chars().next_back());
-    let behind = text.get(at + length..).and_then(|behind| behind.chars().next());
-    !goes_on(before) && !goes_on(behind)
-}
-
-/// Gives warnings about keys that no rule reads, of a scene or of an item, the change that writes the one known key that is
-/// near, if that key is not there already and may have such a value.
-pub(super) fn keys(report: &mut Report, sources: &Sources, rules: &Ruleset) {
-    let mut roots: BTreeMap<SourceId, Option<DocumentNode>> = BTreeMap::new();
-    report.each(|d| {
-        let Some(span) = d.span.filter(|_| d.code == Code::SceneField) else { return };
-        let Some(near) = d.suggestion.as_ref().filter(|near| near.span.is_none()) else { return };
-        let root = roots.entry(span.source).or_insert_with(|| tree(span.source, sources));
-        let is_path = d.help.is_none();
-        let found = root.as_ref().and_then(|root| known_key(near, is_path, span, root, sources, &rules.programs().rules.names));
-        d.suggestion = found.or_else(|| d.suggestion.take());
-    });
-}
-
-/// The values of a file of TOML or JSON.
-fn tree(id: SourceId, sources: &Sources) -> Option<DocumentNode> {
-    let source = sources.get(id)?;
-    let is_json = source.name.ends_with(".json") || source.text.trim_start().starts_with('{');
-    let mut said = Report::default();
-    if is_json { crate::pack::json::parse(id, &source.text, &mut said) } else { crate::pack::toml::parse(id, &source.text, &mut said) }
-}
-
-/// The change of the key at a place to the name that is near; of a path, to its last name.
-fn known_key(
-    suggestion: &Suggestion,
-    is_path: bool,
-    span: Span,
-    root: &DocumentNode,
-    sources: &Sources,
-    names: &PackNames,
-) -> Option<Suggestion> {
-    let (table, key, value) = at_key(root, span)?;
-    let value = Value::from(value);
-    let is_slip = |known: &&str| suggest::is_misspelt_key(key, known);
-    // a path is declared once, a field for several row types
-    let (near, others, fits): (&str, BTreeSet<&str>, bool) = if is_path {
-        let path = suggestion.replacement.as_str();
-        let (above, near) = path.rsplit_once('.').unwrap_or(("", path));
-        let is_beside = below(&suggestion.word, above) == Some(key);
-        let beside = names.path_names().filter_map(|path| below(path, above)?.split('.').next());
-        let holds = names.paths.get(path).is_some_and(|declared| declared.kind.holds(&value));
-        (near, beside.filter(is_slip).collect(), is_beside && holds)
-    } else {
-        let near = suggestion.replacement.as_str();
-        let mut kinds = names.fields.values().filter_map(|fields| fields.get(near)).map(|declared| declared.kind);
-        (near, names.field_names(None).filter(is_slip).collect(), kinds.all(|kind| kind.holds(&value)))
-    };
-    if !fits || table.contains_key(near) || !is_slip(&near) || others.iter().any(|other| *other != near) {
-        return None;
-    }
-    let text = sources.snippet(span);
-    let span = may_replace(span, text, text.find(key)?, key, near)?;
-    Some(Suggestion { span: Some(span), certainty: Certainty::Certain, ..Suggestion::possible(key, near) })
-}
-
-/// The rest of a path that is below another one.
-fn below<'p>(path: &'p str, above: &str) -> Option<&'p str> {
-    if above.is_empty() { Some(path) } else { path.strip_prefix(above)?.strip_prefix('.') }
-}
-
-/// The table that has a key at a place, the key, and its value.
-fn at_key(root: &DocumentNode, place: Span) -> Option<(&FieldMap, &str, &DocumentNode)> {
-    let mut open = vec![root];
-    while let Some(node) = open.pop() {
-        match &node.data {
-            NodeValue::List(list) => open.extend(list),
-            NodeValue::Table(table) => {
-                if let Some((key, field)) = table.iter().find(|(_, field)| field.key == place) {
-                    return Some((table, &**key, &field.node));
-                }
-                open.extend(table.values().map(|field| &field.node));
-            }
-            _ => {}
-        }
-    }
-    None
-}
 
 /// One change that was made, or would be.
 struct AppliedFix {
@@ -195,7 +65,7 @@ impl PlannedFix {
 
 impl CheckArgs {
     /// Checks, makes changes, and checks again until there is nothing that is certain.
-    pub(super) fn fixed(&self, show: &mut Console<'_>) -> Result<(Vec<PathReport>, Option<FixRun>)> {
+    pub(super) fn fixed(&self, show: &mut Console<'_>) -> Result<(Vec<CheckReport>, Option<FixRun>)> {
         if self.paths.iter().any(|path| path == "-") {
             let message = "standard input cannot be changed";
             return Err(EarlyExit::could_not(Code::FileMissing, message, "name a file, or leave out `--fix`"));
@@ -261,7 +131,7 @@ impl CheckArgs {
 }
 
 /// The changes that diagnostics ask for, by file. Files that do not lie below the given paths are left out.
-fn wanted(found: &[PathReport], roots: &[PathBuf]) -> BTreeMap<PathBuf, Vec<PlannedFix>> {
+fn wanted(found: &[CheckReport], roots: &[PathBuf]) -> BTreeMap<PathBuf, Vec<PlannedFix>> {
     let mut all: BTreeMap<PathBuf, Vec<PlannedFix>> = BTreeMap::new();
     for f in found {
         for d in f.report.items() {
@@ -292,9 +162,9 @@ fn bom(d: &Diagnostic) -> Option<Span> {
 }
 
 /// The text of a file on disk, if it is the one that was checked.
-fn unchanged(path: &Path, span: Span, found: &[PathReport]) -> Option<String> {
+fn unchanged(path: &Path, span: Span, found: &[CheckReport]) -> Option<String> {
     let text = String::from_utf8(file::read(path, limits::FILE_BYTES as u64).ok()?).ok()?;
-    let checked = |f: &PathReport| {
+    let checked = |f: &CheckReport| {
         let source = f.sources.get(span.source)?;
         (*source.text == *text.strip_prefix(BOM).unwrap_or(&text)).then_some(())
     };
@@ -320,8 +190,8 @@ fn applied(text: &str, wanted: Vec<PlannedFix>) -> (String, Vec<PlannedFix>) {
 }
 
 /// Whether a diagnostic is still there although its remedy was applied, or the file cannot be read any more.
-fn fails(w: &PlannedFix, after: &[PathReport]) -> bool {
-    let of_file = |f: &PathReport, d: &Diagnostic| {
+fn fails(w: &PlannedFix, after: &[CheckReport]) -> bool {
+    let of_file = |f: &CheckReport, d: &Diagnostic| {
         let source = d.span.and_then(|span| f.sources.get(span.source));
         source.is_some_and(|source| *source.name == *w.shown)
     };

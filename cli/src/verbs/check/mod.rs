@@ -2,14 +2,15 @@
 
 mod fix;
 
-use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
+use tapster_door::check::repair::{locate_repairs, repair_keys};
+use tapster_door::check::{CaseChecker, CheckReport, check_alone, check_case_files, check_pack_cases};
 use tapster_door::examine::scene_warnings;
 
-use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Severity, SourceId, Sources, Span, render, short, suggest};
+use crate::diag::{Code, Diagnostic, DocumentNode, Report, Severity, SourceId, Sources, render, short, suggest};
 use crate::exit::{EarlyExit, Result, RunExit, only_missing};
 use crate::inputs::files::{path_text, read_bytes};
 use crate::inputs::library::{self, beside_scene, pack_shelf};
@@ -18,16 +19,10 @@ use crate::inputs::template::{pack_around, pack_of, template_file_name};
 use crate::inputs::{InputArgs, scene};
 use crate::layout::counted;
 use crate::output::Console;
-use crate::pack::PackError;
 use crate::pack::files::{is_folder, is_pack, parent, read_file};
-use crate::pack::{
-    Overlay, PackFiles, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, case_files, json, load_file, load_read, toml,
-};
+use crate::pack::{Overlay, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, json, load_file, load_read, toml};
 use crate::template::KIND;
-use crate::testing::case::{holds_cases, in_folder, is_case_file, nearly_holds_cases, read, read_path};
-use crate::testing::inputs::unknown_dialects;
-use crate::testing::runner::sound_rules;
-use crate::testing::{CaseFile, UnreadableFile};
+use crate::testing::case::{in_folder, is_case_file, read, read_path};
 use crate::verbs::build::{dialect, planned};
 
 /// Check packs (a folder or a name), overlays, single rule files and scenes: syntax, schema, layers, names, terms.
@@ -79,19 +74,13 @@ pub(crate) struct CheckArgs {
 /// A rule file as it is read alone.
 type RuleFileReading = (Option<RuleDocument>, Report, Sources);
 
-/// The result of checking one path.
-struct PathReport {
-    report: Report,
-    sources: Sources,
-}
-
 impl CheckArgs {
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
         if let Some(code) = &self.explain {
             return explain(code, show);
         }
         let (found, fixed) = if self.fix { self.fixed(show)? } else { (self.all(show)?, None) };
-        let counts = |f: &PathReport| f.report.counts();
+        let counts = |f: &CheckReport| f.report.counts();
         let (errors, warnings) = found.iter().map(counts).fold((0, 0), |(e, w), (de, dw)| (e + de, w + dw));
         if show.is_json() {
             let all: Vec<_> =
@@ -125,8 +114,8 @@ impl CheckArgs {
     }
 
     /// Checks all paths. Diagnostics with a certain remedy have it.
-    fn all(&self, show: &mut Console<'_>) -> Result<Vec<PathReport>> {
-        let mut found: Vec<PathReport> = Vec::new();
+    fn all(&self, show: &mut Console<'_>) -> Result<Vec<CheckReport>> {
+        let mut found: Vec<CheckReport> = Vec::new();
         let laid = self.laid(show)?;
         for path in &self.paths {
             if !laid.contains(&path) {
@@ -136,7 +125,7 @@ impl CheckArgs {
             }
         }
         for f in &mut found {
-            fix::locate(&mut f.report, &f.sources);
+            locate_repairs(&mut f.report, &f.sources);
         }
         Ok(found)
     }
@@ -161,7 +150,7 @@ impl CheckArgs {
     }
 
     /// Lays files over the pack in their order.
-    fn together(&self, files: &[&String], show: &mut Console<'_>) -> Result<PathReport> {
+    fn together(&self, files: &[&String], show: &mut Console<'_>) -> Result<CheckReport> {
         let mut overlays = Vec::new();
         let near = show.near.len();
         for path in files {
@@ -179,7 +168,7 @@ impl CheckArgs {
     }
 
     /// Checks a rule file, a scene, or a pack with the rule tests in its `cases/`.
-    fn path(&self, path: &str, show: &mut Console<'_>) -> Result<Vec<PathReport>> {
+    fn path(&self, path: &str, show: &mut Console<'_>) -> Result<Vec<CheckReport>> {
         let file = Path::new(path);
         let (folder, near) = (is_folder(file), show.near.len());
         let found = if path == "-" {
@@ -210,12 +199,12 @@ impl CheckArgs {
     }
 
     /// Checks a preset, a card or another file of another program: it is built with, alone.
-    fn foreign(&self, file: &Path, read: &scene::ForeignFile, show: &mut Console<'_>) -> Vec<PathReport> {
+    fn foreign(&self, file: &Path, read: &scene::ForeignFile, show: &mut Console<'_>) -> Vec<CheckReport> {
         let pack = self.pack.as_deref().unwrap_or(&read.pack);
         let message = format!("`{}` is a `{}`, and is checked as pack `{}` reads it", path_text(file), read.format, short::word(pack));
         let help = format!("`tapster build --pack {pack} {} {}` builds with it", read.flag, path_text(file));
         let said = Diagnostic::note(Code::SchemaKind, message).help(help);
-        let mut found = vec![PathReport { report: Report::from(said), sources: Sources::default() }];
+        let mut found = vec![CheckReport { report: Report::from(said), sources: Sources::default() }];
         found.extend(check_scene(&InputArgs::of_file(read.flag, file, pack).locked(self.locked), show));
         found
     }
@@ -249,7 +238,7 @@ impl CheckArgs {
     }
 
     /// Checks a case file or another rule file.
-    fn files(&self, path: &Path, file: &Overlay, show: &Console<'_>) -> Vec<PathReport> {
+    fn files(&self, path: &Path, file: &Overlay, show: &Console<'_>) -> Vec<CheckReport> {
         let read = match file {
             Overlay::Path(path) => load_file(path, Schemas::shipped()),
             Overlay::File(file) | Overlay::Rows(file) => load_read(file, Schemas::shipped()),
@@ -260,9 +249,9 @@ impl CheckArgs {
         vec![self.file(path, file, read, show)]
     }
 
-    fn file(&self, path: &Path, file: &Overlay, (doc, report, sources): RuleFileReading, show: &Console<'_>) -> PathReport {
+    fn file(&self, path: &Path, file: &Overlay, (doc, report, sources): RuleFileReading, show: &Console<'_>) -> CheckReport {
         let library = &pack_shelf(show);
-        let mut alone = PathReport { report, sources };
+        let mut alone = CheckReport { report, sources };
         // nothing more can be checked in a file that cannot be read; a manifest has no rows
         let Some(doc) = doc.filter(|d| &*d.kind != "pack") else { return alone };
         let extends = doc.root.get("extends").and_then(DocumentNode::as_text).filter(|_| &*doc.kind == "overlay");
@@ -296,17 +285,7 @@ impl CheckArgs {
                 }
             };
         }
-        // it is compiled without a pack, so missing names are not reported
-        let mut found =
-            compiled(&Start::Name(String::from("nothing")), &overlay, &EmptyLibrary, self.locked).of_file(path).unwrap_or(alone);
-        let count = found.report.items().len();
-        found.report.retain(|d| d.missing.is_none());
-        if found.report.items().len() < count {
-            let message = format!("`{}` was checked without a pack, so names that a pack may define were not", path_text(path));
-            let note = Diagnostic::note(Code::NameUnknown, message);
-            found.report.push(note.help("name the pack with `--pack`, or write `extends` into the overlay"));
-        }
-        found
+        check_alone(path, file).unwrap_or(alone)
     }
 }
 
@@ -352,55 +331,16 @@ fn explain(asked: &str, show: &mut Console<'_>) -> Result<RunExit> {
     Ok(RunExit::Done)
 }
 
-/// A library whose only pack has no rules.
-struct EmptyLibrary;
-
-impl PackLibrary for EmptyLibrary {
-    fn find(&self, name: &str, _: &mut Report) -> Option<PackFiles> {
-        let manifest = format!("kind = \"pack\"\nversion = 1\nname = \"{name}\"\nrelease = \"0.0.0\"\n");
-        Some(PackFiles::of(name, [("pack.toml".to_owned(), manifest.into_bytes())]))
-    }
-
-    fn names(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-impl PathReport {
-    /// Keeps only the diagnostics about one file; `None` if the file has not been read.
-    fn of_file(mut self, path: &Path) -> Option<Self> {
-        let own: Vec<SourceId> =
-            self.sources.ids().filter(|id| self.sources.get(*id).is_some_and(|s| is_same(Path::new(&*s.name), path))).collect();
-        self.report.retain(|d| d.span.is_none_or(|span| own.contains(&span.source)));
-        (!own.is_empty()).then_some(self)
-    }
-
-    /// What was kept while something ran.
-    fn kept(kept: Vec<(Report, Sources)>) -> Vec<Self> {
-        kept.into_iter().map(|(report, sources)| Self { report, sources }).collect()
-    }
-}
-
-/// Whether two paths are the same file.
-fn is_same(a: &Path, b: &Path) -> bool {
-    a == b
-        || a == Path::new(&path_text(b))
-        || a.file_name() == b.file_name() && a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
-}
-
 /// Loads, merges and compiles, and returns all diagnostics; with `locked`, also those about packs that are not as locked.
-fn compiled(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, locked: bool) -> PathReport {
-    match Ruleset::check(start, overlays, library) {
-        Ok(rules) => {
-            let mut report = rules.warnings().clone();
-            report.extend(rules.suspicions());
-            if locked {
-                report.extend(library::check_lock(rules.pack(), start));
-            }
-            PathReport { report, sources: rules.pack().sources.clone() }
-        }
-        Err(rejected) => PathReport { report: rejected.report, sources: rejected.sources },
+fn compiled(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, locked: bool) -> CheckReport {
+    let rules = Ruleset::check(start, overlays, library);
+    let mut found = CheckReport::of(&rules);
+    if let Ok(rules) = rules
+        && locked
+    {
+        found.report.extend(library::check_lock(rules.pack(), start));
     }
+    found
 }
 
 /// The scene file that a path means: a folder with a `scene.toml` that is no pack, or a file that reads like a scene.
@@ -429,16 +369,16 @@ fn is_scene(path: &Path) -> bool {
 }
 
 /// Builds a scene and returns what was told about it.
-fn check_scene(inputs: &InputArgs, show: &mut Console<'_>) -> Vec<PathReport> {
+fn check_scene(inputs: &InputArgs, show: &mut Console<'_>) -> Vec<CheckReport> {
     let mut rules = None;
     let (result, mut kept) = show.keeping(|show| build_scene(inputs, &mut rules, show));
     if let Err(stop) = result {
         kept.push((stop.report, stop.sources));
     }
     if let Some(rules) = &rules {
-        kept.iter_mut().for_each(|(report, sources)| fix::keys(report, sources, rules));
+        kept.iter_mut().for_each(|(report, sources)| repair_keys(report, sources, rules));
     }
-    PathReport::kept(kept)
+    kept.into_iter().map(|(report, sources)| CheckReport { report, sources }).collect()
 }
 
 /// Builds a scene, and keeps its rules.
@@ -456,179 +396,22 @@ fn build_scene(inputs: &InputArgs, kept: &mut Option<Ruleset>, show: &mut Consol
 }
 
 /// Checks the case file at a path, and says that its cases are not run.
-fn check_case_file(path: &Path, file: &Overlay, (_, alone, sources): RuleFileReading, library: &dyn PackLibrary) -> Vec<PathReport> {
+fn check_case_file(path: &Path, file: &Overlay, (_, alone, sources): RuleFileReading, library: &dyn PackLibrary) -> Vec<CheckReport> {
     let read = match file {
         Overlay::Path(path) => read_path(path),
         Overlay::File(file) | Overlay::Rows(file) => read(file, path),
     };
     let count = read.as_ref().map_or(0, |file| file.cases.len());
-    let mut found = CaseChecker { library, known: HashMap::new() }.file(read);
+    let mut found = CaseChecker::new(library).file(read);
     // its mistakes have been found again
     if !alone.has_errors() {
-        found.push(PathReport { report: alone, sources });
+        found.push(CheckReport { report: alone, sources });
     }
     if !found.iter().any(|found| found.report.has_errors()) {
         let message = format!("{count} {} of `{}` read, and not run", if count == 1 { "case" } else { "cases" }, path_text(path));
         let named = if path == Path::new("-") { "FILE".to_owned() } else { path.display().to_string() };
         let note = Diagnostic::new(Code::CaseNotRun, message).help(format!("`tapster test {named}` runs rule tests"));
-        found.push(PathReport { report: Report::from(note), sources: Sources::default() });
+        found.push(CheckReport { report: Report::from(note), sources: Sources::default() });
     }
     found
-}
-
-/// Checks the case files at paths.
-fn check_case_files<'p>(paths: impl Iterator<Item = &'p Path>, library: &dyn PackLibrary) -> Vec<PathReport> {
-    let mut cases = CaseChecker { library, known: HashMap::new() };
-    paths.flat_map(|path| cases.file(read_path(path))).collect()
-}
-
-/// Checks the files under `cases/` of a pack. `is_sound` says that the pack itself has no mistakes, which every case file
-/// would repeat.
-fn check_pack_cases(start: &Start, is_sound: bool, library: &dyn PackLibrary) -> Vec<PathReport> {
-    let mut cases = CaseChecker { library, known: HashMap::new() };
-    let files = case_files(start, library);
-    let mut used = FileUses::new(&files);
-    // rule files are unused until all cases have been read
-    let mut doubtful: Vec<(usize, &RuleFile, Report)> = Vec::new();
-    let mut all: Vec<PathReport> = Vec::new();
-    for file in &files {
-        let (doc, report, sources) = load_read(file, Schemas::shipped());
-        let is_json = file.path_in_pack.ends_with(".json");
-        if let Some(doc) = doc.as_ref().filter(|doc| holds_cases(doc)) {
-            used.add(&doc.root);
-        }
-        let found = match doc {
-            Some(doc) if nearly_holds_cases(&doc, !is_json) => vec![PathReport { report, sources }],
-            // a document or payload of a case
-            Some(doc) if doc.kind.is_empty() && is_json => Vec::new(),
-            Some(doc) if !holds_cases(&doc) => {
-                // data that cases are run with needs no kind
-                let own = if doc.is_data() {
-                    doubtful.push((all.len(), file, report));
-                    Report::default()
-                } else {
-                    if !doc.kind.is_empty() {
-                        doubtful.push((all.len(), file, unused_files(file, &doc).into()));
-                    }
-                    report
-                };
-                vec![PathReport { report: own, sources }]
-            }
-            _ => match read(file, Path::new(&file.name)) {
-                Ok(_) if !is_sound => vec![PathReport { report, sources }],
-                read => cases.file(read),
-            },
-        };
-        all.extend(found);
-    }
-    for (at, file, complaints) in doubtful {
-        if let Some(found) = all.get_mut(at).filter(|_| !used.has(file)) {
-            found.report.extend(complaints);
-        }
-    }
-    all
-}
-
-/// The warning about a rule file in the folder `cases` that is laid over nothing: it is no part of the pack there.
-fn unused_files(file: &RuleFile, doc: &RuleDocument) -> Diagnostic {
-    let message = format!("nothing reads `{}`: it lies in the folder `cases`, and no case names it", file.name);
-    let help = "name it in `overlays` of a case, or move it out of `cases/`, where it is a part of the pack";
-    Diagnostic::new(Code::FileStray, message).at(Span::new(doc.root.span.source, 0, 0)).help(help)
-}
-
-/// Which of the files among the cases something uses, gathered while the cases are read.
-struct FileUses<'f> {
-    /// The names of all files.
-    names: HashSet<&'f str>,
-    /// Those of them that a text in a case is, or is a path to.
-    named: HashSet<&'f str>,
-    /// The folders of packs that lie among the cases.
-    packs: Vec<&'f str>,
-}
-
-impl<'f> FileUses<'f> {
-    fn new(files: &'f [RuleFile]) -> Self {
-        let mut used = FileUses { names: HashSet::new(), named: HashSet::new(), packs: Vec::new() };
-        for file in files {
-            let path = file.path_in_pack.as_str();
-            let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-            used.names.insert(name);
-            if matches!(name, "pack.toml" | "pack.json") {
-                used.packs.push(folder);
-            }
-        }
-        used
-    }
-
-    /// Adds what the texts of a case file name. A file nests no deeper than its reader allows.
-    fn add(&mut self, node: &DocumentNode) {
-        match &node.data {
-            NodeValue::Text(text) => self.named.extend(text.rsplit('/').next().and_then(|last| self.names.get(last)).copied()),
-            NodeValue::List(list) => list.iter().for_each(|node| self.add(node)),
-            NodeValue::Table(table) => table.values().for_each(|field| self.add(&field.node)),
-            _ => {}
-        }
-    }
-
-    /// Whether a case names a file, or the file is one of a pack that lies among the cases.
-    fn has(&self, file: &RuleFile) -> bool {
-        let path = &*file.path_in_pack;
-        let is_named = path.rsplit('/').next().is_some_and(|name| self.named.contains(name));
-        is_named || self.packs.iter().any(|folder| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/')))
-    }
-}
-
-/// Case files that are checked together.
-struct CaseChecker<'l> {
-    library: &'l dyn PackLibrary,
-    /// The rules of packs over which a file lays nothing.
-    known: HashMap<Start, Ruleset>,
-}
-
-impl CaseChecker<'_> {
-    fn file(&mut self, read: Result<CaseFile, UnreadableFile>) -> Vec<PathReport> {
-        let file = match read {
-            Ok(file) => file,
-            Err(wrong) => return vec![PathReport { report: *wrong.report, sources: *wrong.sources }],
-        };
-        let rules = match self.rules(&file) {
-            Ok(rules) => rules,
-            Err(rejected) => return vec![error_of_run(rejected)],
-        };
-        let mut own = Report::default();
-        let mut found = Vec::new();
-        for case in &file.cases {
-            let (of_case, mut wrong) = sound_rules(&file, case, &rules, self.library);
-            match of_case {
-                Ok(of_case) => {
-                    let rules = of_case.as_ref().unwrap_or(&rules);
-                    fix::keys(&mut wrong, &file.sources, rules);
-                    wrong.extend(unknown_dialects(&file, case, rules));
-                }
-                Err(rejected) => found.push(error_of_run(rejected)),
-            }
-            own.extend(wrong);
-        }
-        own.sort();
-        found.insert(0, PathReport { report: own, sources: file.sources });
-        found
-    }
-
-    fn rules(&mut self, file: &CaseFile) -> Result<Ruleset, PackError> {
-        if !file.overlays.is_empty() {
-            return file.rules(self.library);
-        }
-        if let Some(known) = self.known.get(&file.pack) {
-            return Ok(known.clone());
-        }
-        let rules = file.rules(self.library)?;
-        self.known.insert(file.pack.clone(), rules.clone());
-        Ok(rules)
-    }
-}
-
-/// Why rules do not load; what they are only warned of is told of the pack.
-fn error_of_run(PackError { mut report, sources }: PackError) -> PathReport {
-    report.retain(|d| d.severity == Severity::Error);
-    PathReport { report, sources }
 }

@@ -1,0 +1,131 @@
+//! Documents that are open in the editor: their text counts in the place of that on disk.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use lsp_types::{Position, TextDocumentContentChangeEvent, Uri};
+
+use crate::address::path_of;
+use crate::outline::{Outline, Syntax};
+use crate::position::LineIndex;
+
+/// The most bytes of a text that is looked into; an editor may hold larger files, which are left alone.
+const MOST_BYTES: usize = 16 << 20;
+
+/// One document.
+#[derive(Debug)]
+pub(crate) struct OpenDocument {
+    pub(crate) address: Uri,
+    /// `None` for a document that is no file yet.
+    pub(crate) path: Option<PathBuf>,
+    pub(crate) version: i32,
+    pub(crate) text: Arc<str>,
+    pub(crate) lines: LineIndex,
+    outline: std::cell::OnceCell<Outline>,
+}
+
+impl OpenDocument {
+    pub(crate) fn new(address: Uri, version: i32, text: String) -> Self {
+        let path = path_of(&address);
+        let mut document = Self { address, path, version, text: "".into(), lines: LineIndex::default(), outline: Default::default() };
+        document.set_text(text);
+        document
+    }
+
+    fn set_text(&mut self, text: String) {
+        self.lines = LineIndex::new(&text);
+        self.text = text.into();
+        self.outline = Default::default();
+    }
+
+    /// Applies changes in their order.
+    pub(crate) fn change(&mut self, version: i32, changes: Vec<TextDocumentContentChangeEvent>) {
+        for change in changes {
+            let Some(range) = change.range else {
+                self.set_text(change.text);
+                continue;
+            };
+            let bytes = self.lines.bytes(&self.text, range);
+            let mut text = String::from(&*self.text);
+            if text.is_char_boundary(bytes.start) && text.is_char_boundary(bytes.end) {
+                text.replace_range(bytes, &change.text);
+            }
+            self.set_text(text);
+        }
+        self.version = version;
+    }
+
+    /// What the text holds, whatever is wrong with it.
+    pub(crate) fn outline(&self) -> &Outline {
+        self.outline.get_or_init(|| {
+            let text = if self.text.len() > MOST_BYTES { "" } else { &*self.text };
+            Outline::read(text, Syntax::of(self.path.as_deref().unwrap_or(Path::new(self.address.as_str())), text))
+        })
+    }
+
+    pub(crate) fn offset(&self, position: Position) -> usize {
+        self.lines.offset(&self.text, position)
+    }
+
+    /// The bytes of a byte order mark, which places in rule files do not count.
+    pub(crate) fn mark_length(&self) -> usize {
+        if self.text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 }
+    }
+}
+
+/// All open documents.
+#[derive(Debug, Default)]
+pub(crate) struct OpenDocuments {
+    by_address: HashMap<String, OpenDocument>,
+}
+
+impl OpenDocuments {
+    pub(crate) fn open(&mut self, document: OpenDocument) {
+        self.by_address.insert(document.address.as_str().to_owned(), document);
+    }
+
+    pub(crate) fn close(&mut self, address: &Uri) -> Option<OpenDocument> {
+        self.by_address.remove(address.as_str())
+    }
+
+    pub(crate) fn get(&self, address: &Uri) -> Option<&OpenDocument> {
+        self.by_address.get(address.as_str())
+    }
+
+    pub(crate) fn get_mut(&mut self, address: &Uri) -> Option<&mut OpenDocument> {
+        self.by_address.get_mut(address.as_str())
+    }
+
+    /// The document of a file. An editor may write its address in another way, so the path decides.
+    pub(crate) fn of_path(&self, path: &Path) -> Option<&OpenDocument> {
+        self.by_address.values().find(|document| document.path.as_deref() == Some(path))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &OpenDocument> {
+        self.by_address.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr;
+
+    use lsp_types::Range;
+
+    use super::*;
+
+    #[test]
+    fn changes_are_applied_in_order() {
+        let mut document = OpenDocument::new(Uri::from_str("file:///a.toml").unwrap(), 1, "a😀b\nc\n".to_owned());
+        let change = |from: (u32, u32), to: (u32, u32), text: &str| TextDocumentContentChangeEvent {
+            range: Some(Range::new(Position::new(from.0, from.1), Position::new(to.0, to.1))),
+            range_length: None,
+            text: text.to_owned(),
+        };
+        document.change(2, vec![change((0, 3), (0, 4), "x"), change((1, 0), (7, 0), "y")]);
+        assert_eq!((&*document.text, document.version), ("a😀x\ny", 2));
+        document.change(3, vec![TextDocumentContentChangeEvent { range: None, range_length: None, text: "z".to_owned() }]);
+        assert_eq!(&*document.text, "z");
+    }
+}

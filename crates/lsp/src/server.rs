@@ -1,0 +1,689 @@
+//! The conversation with one editor. Messages that wait are read before one is handled, so that a request that was cancelled is not
+//! answered in vain; what was typed is checked when nothing waits any more.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use crossbeam_channel::TryRecvError;
+use lsp_server::{Connection, ErrorCode, ExtractError, Message, Notification, Request, RequestId, Response};
+use lsp_types::notification as notify;
+use lsp_types::notification::Notification as _;
+use lsp_types::request as ask;
+use lsp_types::request::Request as _;
+use lsp_types::{
+    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CompletionOptions, DidChangeWatchedFilesRegistrationOptions,
+    ExecuteCommandOptions, FileSystemWatcher, FoldingRangeProviderCapability, GlobPattern, Hover, HoverContents, HoverProviderCapability,
+    InitializeParams, Location, MarkupContent, MarkupKind, NumberOrString, OneOf, PublishDiagnosticsParams, Registration,
+    RegistrationParams, RenameOptions, SaveOptions, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri, WorkspaceEdit,
+};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+use tapster::machinery::pack::{Ruleset, Start};
+use tapster_door::Door;
+
+use crate::actions::{code_actions, whole_edit};
+use crate::address::path_of;
+use crate::completion::Completer;
+use crate::diagnostics::{FileDiagnostics, published_address};
+use crate::document::{OpenDocument, OpenDocuments};
+use crate::files::{EditedPacks, folder_around};
+use crate::foreign::{FileExamination, examine, may_examine};
+use crate::hover::describe_place;
+use crate::navigation::{Navigator, ShippedFiles};
+use crate::outline::{ROOT, Syntax};
+use crate::preview::{self, PreviewParams, PreviewScene};
+use crate::project::{Project, ProjectRoot, is_case};
+use crate::signature::signature_help;
+use crate::subject::{RuleText, Subject, SubjectAt};
+use crate::symbols::{document_symbols, folding_ranges};
+
+/// What the server is given by the program that runs it.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// Folders that hold packs by name.
+    pub folders: Vec<PathBuf>,
+    /// The time of previews whose scene says none.
+    pub clock: Option<fn() -> String>,
+    /// Lays out a TOML rule file; a text says why it cannot.
+    pub format: fn(&str) -> Result<String, String>,
+    /// Where files of shipped packs are written when an editor asks to see one.
+    pub shipped: Option<ShippedFiles>,
+}
+
+/// What an editor sets when it starts the server.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct EditorSettings {
+    /// The pack over which overlays lie that do not say it.
+    pack: Option<String>,
+}
+
+/// Answers an editor until it leaves; `Ok(true)` if it said goodbye as the protocol asks.
+///
+/// # Errors
+/// The editor does not begin as the protocol asks.
+pub fn serve(connection: &Connection, options: ServerOptions) -> Result<bool, String> {
+    let (id, params) = connection.initialize_start().map_err(|error| error.to_string())?;
+    // what cannot be read of the editor's abilities is as if it had none
+    let params: InitializeParams = serde_json::from_value(params).unwrap_or_default();
+    let result = serde_json::json!({
+        "capabilities": capabilities(),
+        "serverInfo": { "name": "tapster", "version": env!("CARGO_PKG_VERSION") },
+    });
+    connection.initialize_finish(id, result).map_err(|error| error.to_string())?;
+    let mut server = Server::new(connection, options, &params);
+    server.watch_files(&params);
+    Ok(server.run())
+}
+
+fn capabilities() -> ServerCapabilities {
+    let letters = ["\"", "'", "$", "@", "=", ".", "{", "/", "["];
+    ServerCapabilities {
+        text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
+            open_close: Some(true),
+            change: Some(TextDocumentSyncKind::INCREMENTAL),
+            save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions { include_text: Some(false) })),
+            ..TextDocumentSyncOptions::default()
+        })),
+        completion_provider: Some(CompletionOptions {
+            trigger_characters: Some(letters.map(str::to_owned).to_vec()),
+            ..CompletionOptions::default()
+        }),
+        signature_help_provider: Some(SignatureHelpOptions {
+            trigger_characters: Some(["(", ","].map(str::to_owned).to_vec()),
+            ..SignatureHelpOptions::default()
+        }),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        definition_provider: Some(OneOf::Left(true)),
+        references_provider: Some(OneOf::Left(true)),
+        document_symbol_provider: Some(OneOf::Left(true)),
+        document_formatting_provider: Some(OneOf::Left(true)),
+        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
+            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::SOURCE_FIX_ALL]),
+            ..CodeActionOptions::default()
+        })),
+        rename_provider: Some(OneOf::Right(RenameOptions { prepare_provider: Some(true), work_done_progress_options: Default::default() })),
+        folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
+        execute_command_provider: Some(ExecuteCommandOptions {
+            commands: vec![preview::COMMAND.to_owned()],
+            ..ExecuteCommandOptions::default()
+        }),
+        ..ServerCapabilities::default()
+    }
+}
+
+struct Server<'c> {
+    connection: &'c Connection,
+    options: ServerOptions,
+    settings: EditorSettings,
+    /// Folders of packs: the named ones, and `rules` of the workspace.
+    folders: Vec<PathBuf>,
+    door: Door,
+    documents: OpenDocuments,
+    /// The root of each open rule file, by its address.
+    roots: HashMap<String, ProjectRoot>,
+    projects: BTreeMap<ProjectRoot, Project>,
+    /// What was found in open files of other programs, by address.
+    foreign: HashMap<String, ForeignFile>,
+    /// What the editor was told last.
+    published: FileDiagnostics,
+    waiting: VecDeque<Message>,
+    is_shut_down: bool,
+}
+
+/// An open file of another program.
+struct ForeignFile {
+    /// The text has changed since it was examined.
+    is_stale: bool,
+    found: FileExamination,
+}
+
+/// The answer to a request.
+type Answer = Result<Json, (ErrorCode, String)>;
+
+impl<'c> Server<'c> {
+    fn new(connection: &'c Connection, options: ServerOptions, params: &InitializeParams) -> Self {
+        let settings = params.initialization_options.clone().and_then(|settings| EditorSettings::deserialize(settings).ok());
+        let workspaces = params.workspace_folders.iter().flatten().filter_map(|folder| path_of(&folder.uri));
+        let rules = workspaces.map(|folder| folder.join("rules")).filter(|folder| folder.is_dir());
+        let folders: Vec<PathBuf> = options.folders.iter().cloned().chain(rules).collect();
+        Self {
+            connection,
+            settings: settings.unwrap_or_default(),
+            door: Door::new(folders.clone(), options.clock),
+            folders,
+            options,
+            documents: OpenDocuments::default(),
+            roots: HashMap::new(),
+            projects: BTreeMap::new(),
+            foreign: HashMap::new(),
+            published: FileDiagnostics::new(),
+            waiting: VecDeque::new(),
+            is_shut_down: false,
+        }
+    }
+
+    /// Asks the editor to tell of files that change on disk, if it can.
+    fn watch_files(&self, params: &InitializeParams) {
+        let workspace = params.capabilities.workspace.as_ref().and_then(|workspace| workspace.did_change_watched_files.as_ref());
+        if workspace.and_then(|watched| watched.dynamic_registration) != Some(true) {
+            return;
+        }
+        let watcher = FileSystemWatcher { glob_pattern: GlobPattern::String("**/*.{toml,json,rhai}".to_owned()), kind: None };
+        let options = DidChangeWatchedFilesRegistrationOptions { watchers: vec![watcher] };
+        let registration = Registration {
+            id: "files".to_owned(),
+            method: notify::DidChangeWatchedFiles::METHOD.to_owned(),
+            register_options: serde_json::to_value(options).ok(),
+        };
+        let params = RegistrationParams { registrations: vec![registration] };
+        let id = RequestId::from("watch-files".to_owned());
+        self.send(Message::Request(Request::new(id, ask::RegisterCapability::METHOD.to_owned(), params)));
+    }
+
+    /// Whoever is gone needs no message.
+    fn send(&self, message: Message) {
+        _ = self.connection.sender.send(message);
+    }
+
+    /// Handles messages until the editor leaves; whether it has asked to shut down before.
+    fn run(&mut self) -> bool {
+        loop {
+            loop {
+                match self.connection.receiver.try_recv() {
+                    Ok(message) => self.waiting.push_back(message),
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) if self.waiting.is_empty() => return self.is_shut_down,
+                    Err(TryRecvError::Disconnected) => break,
+                }
+            }
+            self.answer_cancelled();
+            match self.waiting.pop_front() {
+                Some(Message::Request(request)) => self.request(request),
+                Some(Message::Notification(message)) if message.method == notify::Exit::METHOD => return self.is_shut_down,
+                Some(Message::Notification(message)) => self.notification(message),
+                Some(Message::Response(_)) => {}
+                None if self.work() => {}
+                None => match self.connection.receiver.recv() {
+                    Ok(message) => self.waiting.push_back(message),
+                    Err(_) => return self.is_shut_down,
+                },
+            }
+        }
+    }
+
+    /// Answers requests that wait and were cancelled.
+    fn answer_cancelled(&mut self) {
+        let mut cancelled: HashSet<RequestId> = HashSet::new();
+        for message in &self.waiting {
+            let Message::Notification(message) = message else { continue };
+            if message.method == notify::Cancel::METHOD
+                && let Ok(params) = lsp_types::CancelParams::deserialize(&message.params)
+            {
+                cancelled.insert(match params.id {
+                    NumberOrString::Number(id) => id.into(),
+                    NumberOrString::String(id) => id.into(),
+                });
+            }
+        }
+        if cancelled.is_empty() {
+            return;
+        }
+        let (gone, kept) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|message| matches!(message, Message::Request(request) if cancelled.contains(&request.id)));
+        self.waiting = kept;
+        for message in gone {
+            if let Message::Request(request) = message {
+                let text = "the request was cancelled".to_owned();
+                self.send(Message::Response(Response::new_err(request.id, ErrorCode::RequestCanceled as i32, text)));
+            }
+        }
+    }
+
+    fn request(&mut self, request: Request) {
+        let id = request.id.clone();
+        let answer = if self.is_shut_down {
+            Err((ErrorCode::InvalidRequest, "the server is shutting down".to_owned()))
+        } else {
+            self.answer(request)
+        };
+        self.send(Message::Response(match answer {
+            Ok(result) => Response::new_ok(id, result),
+            Err((code, message)) => Response::new_err(id, code as i32, message),
+        }));
+    }
+
+    fn answer(&mut self, request: Request) -> Answer {
+        let method = request.method.clone();
+        match method.as_str() {
+            ask::Shutdown::METHOD => {
+                self.is_shut_down = true;
+                Ok(Json::Null)
+            }
+            ask::Completion::METHOD => {
+                let params = params_of::<ask::Completion>(request)?.text_document_position;
+                json_of(self.completion(&params.text_document.uri, params.position))
+            }
+            ask::HoverRequest::METHOD => {
+                let params = params_of::<ask::HoverRequest>(request)?.text_document_position_params;
+                json_of(self.hover(&params.text_document.uri, params.position))
+            }
+            ask::GotoDefinition::METHOD => {
+                let params = params_of::<ask::GotoDefinition>(request)?.text_document_position_params;
+                json_of(self.places(&params.text_document.uri, params.position, |navigator, subject| navigator.definitions(subject)))
+            }
+            ask::References::METHOD => {
+                let params = params_of::<ask::References>(request)?.text_document_position;
+                json_of(self.places(&params.text_document.uri, params.position, |navigator, subject| navigator.references(subject)))
+            }
+            ask::SignatureHelpRequest::METHOD => {
+                let params = params_of::<ask::SignatureHelpRequest>(request)?.text_document_position_params;
+                let document = self.documents.get(&params.text_document.uri);
+                json_of(document.and_then(|document| signature_help(document, document.offset(params.position))))
+            }
+            ask::PrepareRenameRequest::METHOD => {
+                let params = params_of::<ask::PrepareRenameRequest>(request)?;
+                json_of(self.renamed_range(&params.text_document.uri, params.position))
+            }
+            ask::Rename::METHOD => {
+                let params = params_of::<ask::Rename>(request)?;
+                let place = params.text_document_position;
+                json_of(self.rename(&place.text_document.uri, place.position, &params.new_name)?)
+            }
+            ask::DocumentSymbolRequest::METHOD => {
+                let params = params_of::<ask::DocumentSymbolRequest>(request)?;
+                json_of(self.documents.get(&params.text_document.uri).map(document_symbols))
+            }
+            ask::FoldingRangeRequest::METHOD => {
+                let params = params_of::<ask::FoldingRangeRequest>(request)?;
+                json_of(self.documents.get(&params.text_document.uri).map(folding_ranges))
+            }
+            ask::Formatting::METHOD => {
+                let params = params_of::<ask::Formatting>(request)?;
+                json_of(self.formatting(&params.text_document.uri)?)
+            }
+            ask::CodeActionRequest::METHOD => {
+                let params = params_of::<ask::CodeActionRequest>(request)?;
+                // repairs are those of the text as it is
+                while self.work() {}
+                let document = self.documents.get(&params.text_document.uri);
+                let path = document.and_then(|document| Some((document, document.path.as_deref()?)));
+                json_of(path.map(|(document, path)| code_actions(document, path, params.range, &self.published)))
+            }
+            ask::ExecuteCommand::METHOD => {
+                let params = params_of::<ask::ExecuteCommand>(request)?;
+                if params.command != preview::COMMAND {
+                    return Err((
+                        ErrorCode::InvalidParams,
+                        format!("there is no command `{}`; there is `{}`", params.command, preview::COMMAND),
+                    ));
+                }
+                let first = params.arguments.into_iter().next().unwrap_or_default();
+                self.preview(read_params(first)?)
+            }
+            preview::METHOD => self.preview(read_params(request.params)?),
+            other => Err((ErrorCode::MethodNotFound, format!("there is no request `{other}`"))),
+        }
+    }
+
+    fn notification(&mut self, message: Notification) {
+        match message.method.as_str() {
+            notify::DidOpenTextDocument::METHOD => {
+                if let Ok(params) = lsp_types::DidOpenTextDocumentParams::deserialize(message.params) {
+                    let lsp_types::TextDocumentItem { uri, version, text, .. } = params.text_document;
+                    self.documents.open(OpenDocument::new(uri.clone(), version, text));
+                    self.find_root(&uri);
+                    self.mark_changed(&uri);
+                }
+            }
+            notify::DidChangeTextDocument::METHOD => {
+                let Ok(params) = lsp_types::DidChangeTextDocumentParams::deserialize(message.params) else { return };
+                let uri = params.text_document.uri;
+                if let Some(document) = self.documents.get_mut(&uri) {
+                    document.change(params.text_document.version, params.content_changes);
+                    if !matches!(self.roots.get(uri.as_str()), Some(ProjectRoot::Pack(_))) {
+                        self.find_root(&uri);
+                    }
+                    self.mark_changed(&uri);
+                }
+            }
+            notify::DidCloseTextDocument::METHOD => {
+                if let Ok(params) = lsp_types::DidCloseTextDocumentParams::deserialize(message.params) {
+                    self.close(&params.text_document.uri);
+                }
+            }
+            // files on disk may be others now
+            notify::DidSaveTextDocument::METHOD | notify::DidChangeWatchedFiles::METHOD => {
+                let open: Vec<Uri> = self.documents.iter().map(|document| document.address.clone()).collect();
+                open.iter().for_each(|address| self.find_root(address));
+                self.projects.values_mut().for_each(|project| project.is_stale = true);
+                self.foreign.values_mut().for_each(|file| file.is_stale = true);
+            }
+            _ => {}
+        }
+    }
+
+    /// Finds out what the rules of an open document are, and forgets those that nobody has open any more.
+    fn find_root(&mut self, address: &Uri) {
+        let Some(document) = self.documents.get(address) else { return };
+        let root = ProjectRoot::of(document, self.settings.pack.as_deref());
+        let is_foreign = root.is_none() && may_examine(document);
+        let key = address.as_str().to_owned();
+        if is_foreign {
+            let new = || ForeignFile { is_stale: true, found: FileExamination::default() };
+            self.foreign.entry(key.clone()).or_insert_with(new);
+        } else {
+            self.foreign.remove(&key);
+        }
+        let before = match root {
+            Some(root) => {
+                let project = self.projects.entry(root.clone()).or_default();
+                let before = self.roots.insert(key, root.clone());
+                project.is_stale |= before.as_ref() != Some(&root);
+                before.filter(|before| *before != root)
+            }
+            None => self.roots.remove(&key),
+        };
+        self.forget_root(before);
+    }
+
+    fn forget_root(&mut self, root: Option<ProjectRoot>) {
+        let Some(root) = root.filter(|root| !self.roots.values().any(|known| known == root)) else { return };
+        self.projects.remove(&root);
+    }
+
+    /// The rules of a document, and those that are built on them, have changed.
+    fn mark_changed(&mut self, address: &Uri) {
+        if let Some(file) = self.foreign.get_mut(address.as_str()) {
+            // what no pack reads is looked at again when it is saved
+            file.is_stale |= file.found.pack.is_some();
+        }
+        let Some(document) = self.documents.get(address) else { return };
+        let Some(path) = document.path.clone() else { return };
+        let own = self.roots.get(address.as_str());
+        for (root, project) in &mut self.projects {
+            if own == Some(root) && is_case(document, root) {
+                if !project.stale_cases.contains(&path) {
+                    project.stale_cases.push(path.clone());
+                }
+            } else if own == Some(root) || project.reads(&path) {
+                project.is_stale = true;
+            }
+        }
+    }
+
+    fn close(&mut self, address: &Uri) {
+        let closed = self.documents.close(address);
+        self.foreign.remove(address.as_str());
+        let root = self.roots.remove(address.as_str());
+        if let Some((document, project)) = closed.and_then(|document| Some((document, self.projects.get_mut(root.as_ref()?)?))) {
+            // the text on disk counts again
+            project.is_stale = true;
+            document.path.iter().for_each(|path| project.forget_case(path));
+        }
+        self.forget_root(root);
+        self.publish();
+    }
+
+    /// Does one piece of the work that waits for a quiet moment: whether there was one.
+    fn work(&mut self) -> bool {
+        if let Some((root, project)) = self.projects.iter_mut().find(|(_, project)| project.is_stale) {
+            project.check(root, &self.folders, &self.documents);
+            let open = self.documents.iter().filter(|document| self.roots.get(document.address.as_str()) == Some(root));
+            let cases = open.filter(|document| is_case(document, root)).filter_map(|document| document.path.clone());
+            project.stale_cases = cases.collect();
+        } else if let Some((root, project)) = self.projects.iter_mut().find(|(_, project)| !project.stale_cases.is_empty()) {
+            let path = project.stale_cases.remove(0);
+            project.check_case(&path, root, &self.folders, &self.documents);
+        } else if let Some((address, file)) = self.foreign.iter_mut().find(|(_, file)| file.is_stale) {
+            file.is_stale = false;
+            let document = self.documents.iter().find(|document| document.address.as_str() == address);
+            let pack = file.found.pack.take();
+            file.found = document.map(|document| examine(document, pack.as_deref(), &self.door)).unwrap_or_default();
+        } else {
+            return false;
+        }
+        self.publish();
+        true
+    }
+
+    /// Tells the editor what is found in files where that is not what it was told last.
+    fn publish(&mut self) {
+        let mut all = FileDiagnostics::new();
+        let of_foreign = self.foreign.iter().filter_map(|(address, file)| {
+            let document = self.documents.iter().find(|document| document.address.as_str() == address)?;
+            Some((document.path.clone()?, file.found.diagnostics.clone()))
+        });
+        let of_projects = self.projects.values().flat_map(Project::all_found);
+        for (path, found) in of_projects.chain(of_foreign) {
+            let list = all.entry(path).or_default();
+            for one in found {
+                if !list.contains(&one) {
+                    list.push(one);
+                }
+            }
+        }
+        let mended = self.published.keys().filter(|path| !all.contains_key(*path)).cloned().map(|path| (path, Vec::new()));
+        let mended: Vec<(PathBuf, Vec<lsp_types::Diagnostic>)> = mended.collect();
+        let changed = all.iter().filter(|(path, found)| self.published.get(*path) != Some(found));
+        for (path, diagnostics) in changed.map(|(path, found)| (path.clone(), found.clone())).chain(mended) {
+            let Some(uri) = published_address(&path, &self.documents) else { continue };
+            let version = self.documents.of_path(&path).map(|document| document.version);
+            let params = PublishDiagnosticsParams { uri, diagnostics, version };
+            self.send(Message::Notification(Notification::new(notify::PublishDiagnostics::METHOD.to_owned(), params)));
+        }
+        self.published = all;
+    }
+}
+
+/// Questions about a place.
+impl Server<'_> {
+    /// Makes sure that there are rules to answer with: those of an older text are better than to let an editor wait.
+    fn prepare(&mut self, address: &Uri) {
+        let Some(root) = self.roots.get(address.as_str()) else { return };
+        if let Some(project) = self.projects.get_mut(root).filter(|project| project.is_stale && project.pack().is_none()) {
+            project.check(root, &self.folders, &self.documents);
+            self.publish();
+        }
+    }
+
+    /// A document with its project.
+    fn with_rules<T>(
+        &mut self,
+        address: &Uri,
+        use_them: impl FnOnce(&OpenDocument, Option<&RuleText<'_>>, Option<&ServerContext<'_>>) -> T,
+    ) -> Option<T> {
+        self.prepare(address);
+        let document = self.documents.get(address)?;
+        let project = self.roots.get(address.as_str()).and_then(|root| self.projects.get(root));
+        let context = ServerContext { documents: &self.documents, shipped: self.options.shipped.as_ref() };
+        let text = project.and_then(|project| {
+            Some(RuleText { text: &document.text, outline: document.outline(), pack: project.pack()?, names: project.names()? })
+        });
+        Some(use_them(document, text.as_ref(), Some(&context)))
+    }
+
+    /// The schema of the kind that a document is of.
+    fn schema(&mut self, address: &Uri) -> Option<std::sync::Arc<Json>> {
+        let document = self.documents.get(address)?;
+        let outline = document.outline();
+        let kind = outline.text_at(ROOT, "kind", &document.text)?.to_owned();
+        let written = outline.entry(ROOT, "version").and_then(|entry| outline.node(entry.node));
+        let version = written.and_then(|node| document.text.get(node.range.clone())?.trim().parse().ok());
+        let root = self.roots.get(address.as_str());
+        match root.and_then(|root| self.projects.get_mut(root)) {
+            Some(project) => project.schema(&kind, version),
+            None => Project::default().schema(&kind, version),
+        }
+    }
+
+    fn completion(&mut self, address: &Uri, position: lsp_types::Position) -> Option<Vec<lsp_types::CompletionItem>> {
+        self.prepare(address);
+        let schema = self.schema(address);
+        self.with_rules(address, |document, rules, _| {
+            let syntax = Syntax::of(document.path.as_deref().unwrap_or(Path::new("")), &document.text);
+            Completer { document, rules, schema, syntax }.complete(document.offset(position))
+        })
+    }
+
+    fn hover(&mut self, address: &Uri, position: lsp_types::Position) -> Option<Hover> {
+        let schema = self.schema(address);
+        let of_foreign = self.foreign.get(address.as_str()).map(|file| file.found.parts.clone());
+        let found = self.with_rules(address, |document, rules, _| {
+            let offset = document.offset(position);
+            let part = of_foreign.into_iter().flatten().find(|(range, _)| range.contains(&offset)).map(|(range, text)| (text, range));
+            let (text, range) = part.or_else(|| describe_place(document, rules, schema, offset))?;
+            Some((text, document.lines.range(&document.text, &range)))
+        });
+        let (value, range) = found.flatten()?;
+        let contents = HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value });
+        Some(Hover { contents, range: Some(range) })
+    }
+
+    /// Places of what a position is about.
+    fn places(
+        &mut self,
+        address: &Uri,
+        position: lsp_types::Position,
+        find: fn(&Navigator<'_>, &Subject) -> Vec<Location>,
+    ) -> Option<Vec<Location>> {
+        let found = self.with_rules(address, |document, rules, context| {
+            let (rules, context) = (rules?, context?);
+            let subject = rules.subject(document.offset(position))?.subject;
+            Some(find(&Navigator { rules, documents: context.documents, shipped: context.shipped }, &subject))
+        });
+        found.flatten()
+    }
+
+    /// The name at a position, if it is that of a row which can be renamed.
+    fn renamed_range(&mut self, address: &Uri, position: lsp_types::Position) -> Option<lsp_types::Range> {
+        let found = self.with_rules(address, |document, rules, _| {
+            let SubjectAt { range, subject } = rules?.subject(document.offset(position))?;
+            matches!(subject, Subject::Row { .. }).then(|| document.lines.range(&document.text, &range))
+        });
+        found.flatten()
+    }
+
+    /// The changes that give a row another name, in all files of the pack on disk.
+    fn rename(
+        &mut self,
+        address: &Uri,
+        position: lsp_types::Position,
+        new_name: &str,
+    ) -> Result<Option<WorkspaceEdit>, (ErrorCode, String)> {
+        let refuse = |text: &str| Err((ErrorCode::RequestFailed, text.to_owned()));
+        if new_name.is_empty() || new_name.contains(|letter: char| letter.is_control() || matches!(letter, '"' | '\'' | '\\')) {
+            return refuse("a name has no quotes and no backslashes");
+        }
+        let found = self.with_rules(address, |document, rules, context| {
+            let (rules, context) = (rules?, context?);
+            let subject = rules.subject(document.offset(position))?.subject;
+            if !matches!(subject, Subject::Row { .. }) {
+                return None;
+            }
+            // without the files of shipped packs, their places are left out
+            let navigator = Navigator { rules, documents: context.documents, shipped: None };
+            Some((navigator.rename_edits(&subject, new_name), navigator.is_shipped(&subject)))
+        });
+        match found.flatten() {
+            None => refuse("only names of rows can be changed"),
+            Some((_, true)) => refuse("the row belongs to a pack that comes with the program"),
+            Some((edits, false)) => {
+                #[expect(clippy::mutable_key_type, reason = "the protocol's type")]
+                let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
+                for (location, text) in edits {
+                    changes.entry(location.uri).or_default().push(TextEdit::new(location.range, text));
+                }
+                Ok(Some(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }))
+            }
+        }
+    }
+
+    fn formatting(&self, address: &Uri) -> Result<Option<Vec<TextEdit>>, (ErrorCode, String)> {
+        let Some(document) = self.documents.get(address) else { return Ok(None) };
+        let is_toml = Syntax::of(document.path.as_deref().unwrap_or(Path::new("")), &document.text) == Syntax::Toml;
+        if !is_toml {
+            return Err((ErrorCode::RequestFailed, "only TOML files are laid out".to_owned()));
+        }
+        let formatted = (self.options.format)(&document.text).map_err(|reason| (ErrorCode::RequestFailed, reason))?;
+        Ok(Some(whole_edit(document, formatted)))
+    }
+
+    fn preview(&mut self, params: PreviewParams) -> Answer {
+        let scene = match PreviewScene::read(&preview::named_path(&params.scene), &self.documents) {
+            Ok(scene) => scene,
+            Err(diagnostics) => return Ok(preview::refused(diagnostics)),
+        };
+        let rules = match self.preview_rules(&scene, params.pack.as_deref()) {
+            Ok(rules) => rules,
+            Err(diagnostics) => return Ok(preview::refused(diagnostics)),
+        };
+        let document = params.text_document.and_then(|document| self.documents.get(&document.uri));
+        let text = document.map(|document| RuleText {
+            text: &document.text,
+            outline: document.outline(),
+            pack: rules.pack(),
+            names: &rules.programs().rules.names,
+        });
+        let offset = document.zip(params.position).map(|(document, position)| document.offset(position));
+        Ok(scene.build(&rules, &self.door, text.as_ref().zip(offset)).unwrap_or_else(preview::refused))
+    }
+
+    /// The rules of a preview: those of the scene, or of the pack that is asked for, with the texts of open documents.
+    fn preview_rules(&mut self, scene: &PreviewScene, pack: Option<&str>) -> Result<Ruleset, Vec<Json>> {
+        let (mut start, mut overlays) = (scene.start.clone(), scene.overlays.clone());
+        if let Some(named) = pack {
+            let path = preview::named_path(named);
+            match self.documents.of_path(&path).and_then(|document| ProjectRoot::of(document, self.settings.pack.as_deref())) {
+                Some(ProjectRoot::Pack(folder)) => start = Start::Folder(folder),
+                Some(ProjectRoot::Overlay(path, over)) => {
+                    start = Start::typed(&over);
+                    overlays.push(tapster::machinery::pack::Overlay::Path(path));
+                }
+                _ if path.is_dir() => start = Start::Folder(path),
+                _ => {
+                    start = crate::files::pack_around(&path).map_or_else(|| Start::typed(named), |folder| Start::Folder(folder.to_owned()))
+                }
+            }
+        }
+        // rules that were just checked need not be compiled again
+        if let Start::Folder(folder) = &start
+            && overlays.is_empty()
+            && let Some(project) = self.projects.get(&ProjectRoot::Pack(folder.clone())).filter(|project| !project.is_stale)
+            && let Some(rules) = &project.rules
+            && !project.has_errors()
+        {
+            return Ok(rules.clone());
+        }
+        let near = if let Start::Folder(folder) = &start { folder_around(folder) } else { None };
+        let library = EditedPacks::new(&self.folders, near.as_deref(), &self.documents);
+        Ruleset::load(&start, &overlays, &library).map_err(|error| {
+            let told = tapster::diag::render::json(&error.report, &error.sources);
+            told.as_array().cloned().unwrap_or_default()
+        })
+    }
+}
+
+/// What questions about places need beside the rules.
+struct ServerContext<'s> {
+    documents: &'s OpenDocuments,
+    shipped: Option<&'s ShippedFiles>,
+}
+
+fn params_of<R: ask::Request>(request: Request) -> Result<R::Params, (ErrorCode, String)> {
+    request.extract(R::METHOD).map(|(_, params)| params).map_err(|error| match error {
+        ExtractError::JsonError { error, .. } => (ErrorCode::InvalidParams, error.to_string()),
+        ExtractError::MethodMismatch(_) => (ErrorCode::MethodNotFound, R::METHOD.to_owned()),
+    })
+}
+
+fn read_params<T: DeserializeOwned>(params: Json) -> Result<T, (ErrorCode, String)> {
+    serde_json::from_value(params).map_err(|error| (ErrorCode::InvalidParams, error.to_string()))
+}
+
+fn json_of(result: impl serde::Serialize) -> Answer {
+    serde_json::to_value(result).map_err(|error| (ErrorCode::InternalError, error.to_string()))
+}
