@@ -37,7 +37,8 @@ fn main() -> io::Result<()> {
     }
     println!("cargo:rerun-if-changed=rules");
     println!("cargo:rerun-if-changed=schemas");
-    println!("cargo:rerun-if-changed=src/syntax");
+    println!("cargo:rerun-if-changed=src/syntax/expression_grammar.rs");
+    println!("cargo:rerun-if-changed=src/syntax/expression_tables.rs");
     println!("cargo:rerun-if-changed=src/pack/word_places.rs");
     let out = std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or(io::ErrorKind::NotFound)?;
     copy_without_cases(Path::new("rules"), &out.join("rules"))?;

@@ -72,7 +72,9 @@ impl WordPlace {
             | (Pass | Query, "since" | "after_last" | "spare" | "exempt" | "protect" | "unasked" | "always")
             | (Position, "before" | "after" | "of")
             | (Fact, "is")
-            | (_, "all" | "any" | "not" | "and" | "or" | "if")
+            | (Pass, "absorb" | "stop" | "pick" | "next")
+            | (Condition, "all" | "any" | "not" | "and" | "or" | "insert")
+            | (_, "if")
                 if !has("of") =>
             {
                 Condition
@@ -92,7 +94,7 @@ impl WordPlace {
     #[must_use]
     pub fn bare_mark(self, key: &str, over: bool, around: Option<char>) -> Option<char> {
         match (self, key) {
-            (_, "all" | "any" | "not" | "and" | "or") => around,
+            (Condition, "all" | "any" | "not" | "and" | "or" | "insert") => around,
             (_, "if") | (Pass, "when") => Some('$'),
             (Fact, "is") => over.then_some('@'),
             (Pass | Query, "where" | "while" | "after_last" | "protect" | "always") | (Position, _) => Some('@'),

@@ -77,8 +77,10 @@ impl CompileContext<'_> {
             let test = is.map_or(CondTest::Nonempty(true), |n| self.test(&n, None));
             return query.map_or(Cond::Const(false), |q| Cond::Query(Box::new(q), test));
         }
-        // a value that an expression says
-        if let (Some(field), 1) = (table.get("is").filter(|field| field.node.as_table().is_some()), table.len()) {
+        // a value that is true or false, and no test of a field `is`
+        let is_tests = |tests: &FieldMap| tests.keys().all(|key| TESTS.contains(&key.as_ref()));
+        if let (Some(field), 1) = (table.get("is").filter(|field| field.node.as_table().is_some_and(|inner| !is_tests(inner))), table.len())
+        {
             return self.cond(&field.node, PathMode::Scene);
         }
         if let (Some(field), 1) = (table.get("="), table.len()) {

@@ -46,6 +46,9 @@ const FORMS: [&str; 21] = [
     "table",
 ];
 
+/// The most steps of an operand in which a beginning is sought that tables say.
+const MOST_STEPS: usize = 40;
+
 /// The node of a rule file that an expression says, which begins at a byte of the text of `expression`.
 pub fn place_table(sources: &Sources, expression: &DocumentNode, start: usize, node: TableNode) -> DocumentNode {
     // in most texts nothing is escaped
@@ -178,6 +181,9 @@ impl ExpressionCompiler<'_, '_, '_> {
 
     fn conditional(&mut self, pair: Pair<'_, Rule>) -> PartResult {
         let at = pair.as_span().start();
+        if pair.as_rule() == Rule::named {
+            return self.fault(&pair, "only functions of the library take values by name");
+        }
         let mut parts = Vec::new();
         for inner in pair.into_inner() {
             parts.push(if inner.as_rule() == Rule::chain { self.chain(inner.into_inner())? } else { self.conditional(inner)? });
@@ -305,7 +311,11 @@ impl ExpressionCompiler<'_, '_, '_> {
 
     /// What only tables say: the longest beginning of an operand that is such a call, and the steps behind it.
     fn written_operand<'t>(&mut self, operand: &Pair<'t, Rule>) -> Option<(CompiledPart, std::vec::IntoIter<Pair<'t, Rule>>)> {
-        let parts: Vec<Pair<'t, Rule>> = operand.clone().into_inner().collect();
+        // each beginning is tried
+        let parts: Vec<Pair<'t, Rule>> = operand.clone().into_inner().take(MOST_STEPS + 1).collect();
+        if parts.len() > MOST_STEPS {
+            return None;
+        }
         let calls = |part: &Pair<'t, Rule>| {
             let mut inner = part.clone().into_inner();
             let word = inner.next().map_or("", |name| name.as_str());
@@ -522,14 +532,24 @@ impl ExpressionCompiler<'_, '_, '_> {
 
     fn call(&mut self, at: usize, name: &str, of: Option<CompiledPart>, arguments: &[Pair<'_, Rule>]) -> PartResult {
         let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
-        let method = methods::find(name).filter(|method| method.is_named());
+        let has_names = arguments.iter().any(|argument| argument.as_rule() == Rule::named);
+        let method = methods::find(name).filter(|method| method.is_named() && !has_names);
         let function = functions::FUNCTIONS.iter().enumerate().find(|(_, function)| function.name == name);
+        if method.is_none() && function.is_none() && TABLE_WORDS.contains(&name) {
+            let help = "name this value as a [[value]] row, or a part of it; one item of a list is `.first()`, not `.take(1)`";
+            let message = format!("`{name}` cannot stand here with these values: it takes only what tables say");
+            self.cx.fail(Code::ExpressionBad, span, message.clone(), Some(help.into()));
+            return self.operation(at, Vec::new(), |_| Operation::Fault(message.into()));
+        }
         if method.is_none() && function.is_none() {
             let known = methods::METHODS.iter().filter(|method| method.is_named()).map(|method| method.name);
             let known = known.chain(functions::FUNCTIONS.iter().map(|function| function.name)).chain(FORMS);
             let help = self.cx.report.words.help(name, known);
             self.cx.fail(Code::NameUnknown, span, format!("there is no function `{name}`"), help);
             return self.operation(at, Vec::new(), |_| Operation::Fault(format!("there is no function `{name}`").into()));
+        }
+        if let (true, Some((n, function))) = (has_names, function) {
+            return self.call_by_name(at, n, function, of, arguments);
         }
         let mut parts: Vec<CompiledPart> = of.into_iter().collect();
         for argument in arguments {
@@ -553,6 +573,42 @@ impl ExpressionCompiler<'_, '_, '_> {
         let args = function.args.iter().map(|(name, _)| Arc::<str>::from(*name));
         self.nest_parts(at, parts, |parts| {
             Expr::Fn(Box::new(ExprCall { function: CalledFunction::Text(n), args: args.zip(parts).collect() }))
+        })
+    }
+
+    /// A function of the library that takes values by name, all but the first.
+    fn call_by_name(
+        &mut self,
+        at: usize,
+        number: usize,
+        function: &functions::Function,
+        of: Option<CompiledPart>,
+        arguments: &[Pair<'_, Rule>],
+    ) -> PartResult {
+        let known: Vec<&str> = function.args.iter().map(|(name, _)| *name).collect();
+        let (mut names, mut parts): (Vec<Arc<str>>, Vec<CompiledPart>) = (Vec::new(), Vec::new());
+        if let Some(of) = of {
+            names.push("of".into());
+            parts.push(of);
+        }
+        for argument in arguments {
+            let mut inner = argument.clone().into_inner();
+            let (name, value) = match (argument.as_rule(), inner.next(), inner.next()) {
+                (Rule::named, Some(name), Some(value)) => (name.as_str().trim(), value),
+                _ => ("of", argument.clone()),
+            };
+            if !known.contains(&name) || names.iter().any(|taken| **taken == *name) {
+                return self.fault(argument, format!("`{}` takes each of {} once", function.name, known.join(", ")));
+            }
+            names.push(name.into());
+            let value = self.conditional(value)?;
+            parts.push(self.settle(value)?);
+        }
+        if let Some((name, _)) = function.args.iter().find(|(name, must)| *must && !names.iter().any(|given| **given == **name)) {
+            return Err(TextError::at(self.text, at, format!("`{}` needs `{name}`", function.name)));
+        }
+        self.nest_parts(at, parts, |parts| {
+            Expr::Fn(Box::new(ExprCall { function: CalledFunction::Text(number), args: names.into_iter().zip(parts).collect() }))
         })
     }
 

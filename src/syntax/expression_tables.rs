@@ -59,7 +59,7 @@ pub fn read_tables(text: &str, place: ExpressionPlace, taken: &[Arc<str>]) -> Op
     }
     let expression = ExpressionGrammar::parse(Rule::expression, text).ok()?.next()?.into_inner().next()?;
     let is_partial = place == ExpressionPlace::Parts;
-    let mut writer = TableWriter { variables: Vec::new(), taken, bare: None, is_partial };
+    let mut writer = TableWriter { variables: Vec::new(), taken, bare: None, is_partial, calls: 0 };
     match place {
         // a name or a literal alone is the same either way, and may be meant as a condition
         ExpressionPlace::Value => writer.value(expression).filter(|node| match &node.data {
@@ -73,7 +73,7 @@ pub fn read_tables(text: &str, place: ExpressionPlace, taken: &[Arc<str>]) -> Op
 
 /// Names of functions of CEL that are functions of the library too. Those of the library take values by name.
 pub const SHARED_NAMES: [&str; 8] = ["distinct", "join", "replace", "reverse", "split", "string", "trim", "merge"];
-/// Methods that have a meaning of their own here, or in CEL, and are no functions of the library.
+/// Functions, groups and words of tables that are no functions of the library.
 pub const CEL_NAMES: [&str; 48] = [
     "all",
     "bool",
@@ -126,15 +126,15 @@ pub const CEL_NAMES: [&str; 48] = [
 ];
 /// The first words of functions that stand in a group.
 pub const GROUPS: [&str; 5] = ["cel", "math", "strings", "optional", "regex"];
-/// Calls that only tables say.
+/// The most calls in one expression that is read as tables.
+const MOST_CALLS: usize = 400;
+/// Calls that tables say; `first` with one value is one of CEL.
 pub const TABLE_WORDS: [&str; 11] = ["list", "first", "lookup", "read", "try", "form", "table", "calc", "cost", "render", "template"];
 /// Keys of conditions that are no paths.
 const COMBINING: [&str; 12] = ["all", "any", "not", "and", "or", "fact", "of", "script", "host", "rhai", "op", "path"];
 /// Keys with which a table is no table of values.
 const FORM_KEYS: [&str; 17] =
     ["of", "lookup", "first", "merge", "if", "calc", "=", "read", "fn", "none", "form", "table", "fold", "script", "is", "try", "value"];
-/// Tests that are methods of the same name.
-const TESTS: [&str; 5] = ["contains", "meets", "every", "between", "given"];
 
 struct TableWriter<'p> {
     taken: &'p [Arc<str>],
@@ -143,6 +143,8 @@ struct TableWriter<'p> {
     /// The mark that names have not, where a condition is written.
     bare: Option<char>,
     is_partial: bool,
+    /// The calls so far: each may nest the table once more.
+    calls: usize,
 }
 
 /// A part of an expression.
@@ -268,7 +270,9 @@ impl<'p> TableWriter<'p> {
 
     /// The test of a path or a field.
     fn test(&self, at: usize, key: &str, test: TableData) -> TableNode {
-        let bare = self.bare.and_then(|mark| key.strip_prefix(mark));
+        // `$name` alone is a path, also where a list of the pack and a field have the name
+        let is_marked = key.starts_with('$') && matches!(test, TableData::Bool(_));
+        let bare = self.bare.filter(|_| !is_marked).and_then(|mark| key.strip_prefix(mark));
         let bare = bare.filter(|name| !name.is_empty() && !COMBINING.contains(name) && !name.starts_with("outer"));
         table(at, [(bare.unwrap_or(key), node(at, test))])
     }
@@ -392,7 +396,8 @@ impl<'p> TableWriter<'p> {
                 let part = self.operand(&inner(operand).pop()?)?;
                 return self.finish(part).map(|data| node(at, data));
             }
-            if let Some(Part::Literal(number)) = self.unary(operand) {
+            let is_signed = inner(operand).first().is_some_and(|sign| sign.as_rule() == Rule::neg);
+            if let Some(Part::Literal(number)) = is_signed.then(|| self.unary(operand)).flatten() {
                 return Some(node(at, number));
             }
         }
@@ -513,7 +518,7 @@ impl<'p> TableWriter<'p> {
                 let mut fields: Vec<(String, TableNode)> = Vec::new();
                 for entry in atom.into_inner() {
                     let [key, value] = inner(&entry).try_into().ok()?;
-                    let TableData::Text(key) = self.value(key)?.data else { return None };
+                    let key = read_string(&only_string(&key)?).ok()?;
                     let is_plain = !key.starts_with(['$', '@']) && !FORM_KEYS.contains(&key.as_str());
                     if !is_plain || fields.iter().any(|(known, _)| *known == key) {
                         return None;
@@ -558,10 +563,14 @@ impl<'p> TableWriter<'p> {
             (Rule::select, [method, arguments]) => self.call(at, method.as_str(), Some(part), &inner(arguments)),
             (Rule::index, [index]) => {
                 let Part::Reference(reference) = part else { return None };
-                let index = match self.value(index.clone())?.data {
-                    TableData::Int(n @ 0..) => n.to_string(),
-                    TableData::Text(text) if text.starts_with(['$', '@']) && !text.contains([']', '[', '{']) => format!("[{text}]"),
-                    TableData::Text(text) if !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "_-".contains(c)) => text,
+                let key = only_string(index).and_then(|key| read_string(&key).ok());
+                let index = match (key, self.value(index.clone())?.data) {
+                    (Some(key), _) => {
+                        let is_step = !key.is_empty() && key != "outer" && key.chars().all(|c| c.is_alphanumeric() || "_-".contains(c));
+                        Some(key).filter(|_| is_step)?
+                    }
+                    (None, TableData::Int(n @ 0..)) => n.to_string(),
+                    (None, TableData::Text(text)) if is_reference(&text) && !text.contains([']', '[']) => format!("[{text}]"),
                     _ => return None,
                 };
                 Some(Part::Reference(extend(&reference, &index)))
@@ -588,6 +597,10 @@ impl<'p> TableWriter<'p> {
 
     /// A call of a function, or of a method of a part.
     fn call(&mut self, at: usize, name: &str, of: Option<Part<'p>>, arguments: &[Pair<'p, Rule>]) -> Option<Part<'p>> {
+        self.calls += 1;
+        if self.calls > MOST_CALLS {
+            return None;
+        }
         let named = arguments.iter().filter(|argument| argument.as_rule() == Rule::named);
         let positional: Vec<Pair<'p, Rule>> = arguments.iter().filter(|argument| argument.as_rule() != Rule::named).cloned().collect();
         let by_name = named.map(|argument| <[Pair<'p, Rule>; 2]>::try_from(inner(argument)).ok()).collect::<Option<Vec<_>>>()?;
@@ -611,7 +624,7 @@ impl<'p> TableWriter<'p> {
             }
             // the names in it are those of tables
             ("calc", None, [calculation]) if is_plain => {
-                let calculation = read_string(&self.only_string(calculation)?).ok()?;
+                let calculation = read_string(&only_string(calculation)?).ok()?;
                 Some(Part::Value(table(at, [("calc", text(at, &calculation))]).data))
             }
             ("read" | "try", None, [one]) if is_plain => {
@@ -623,14 +636,20 @@ impl<'p> TableWriter<'p> {
                 Some(Part::Value(table(at, [(name, node(at, TableData::List(list)))]).data))
             }
             ("lookup" | "table", None, [first]) if !is_plain || name == "table" => {
+                let is_name = |name: &Pair<'p, Rule>| matches!(name.as_str().trim(), "get" | "key" | "column");
+                if by_name.iter().any(|[name, value]| is_name(name) && only_string(value).is_none()) {
+                    return None;
+                }
                 let first = (name.to_owned(), self.value(first.clone())?);
                 self.named(first, &by_name)
             }
-            (test, Some(of), arguments) if is_plain && self.may_test(&of) && is_test(test, arguments.len()) => {
+            (test, Some(of), arguments)
+                if is_plain && matches!(of, Part::Reference(_) | Part::Value(_)) && is_test(test, arguments.len()) =>
+            {
                 let test = self.method_test(test, arguments)?;
                 self.test_value(at, of, test).map(Part::Condition)
             }
-            (name, of, positional) if !GROUPS.contains(&name) && !CEL_NAMES.contains(&name) => {
+            (name, of, positional) if !CEL_NAMES.contains(&name) => {
                 if is_plain && SHARED_NAMES.contains(&name) {
                     return None;
                 }
@@ -641,8 +660,10 @@ impl<'p> TableWriter<'p> {
                     _ => return None,
                 };
                 let Part::Value(TableData::Table(mut fields)) = self.named(("fn".into(), text(at, name)), &by_name)? else { return None };
-                let has_main = fields.iter().any(|(key, _)| key == "of");
-                if let Some(main) = main.filter(|_| !has_main) {
+                if main.is_some() && fields.iter().any(|(key, _)| key == "of") {
+                    return None;
+                }
+                if let Some(main) = main {
                     fields.insert(1, ("of".into(), main));
                 }
                 Some(Part::Value(TableData::Table(fields)))
@@ -664,15 +685,6 @@ impl<'p> TableWriter<'p> {
         Some(Part::Value(TableData::Table(fields)))
     }
 
-    /// The string that an argument is.
-    fn only_string(&self, argument: &Pair<'p, Rule>) -> Option<Pair<'p, Rule>> {
-        let mut inside = argument.clone();
-        while inside.as_rule() != Rule::string {
-            [inside] = inner(&inside).try_into().ok()?;
-        }
-        Some(inside)
-    }
-
     /// Whether a row that is named here is about the item of the table: the only one, or the variable that is named.
     fn is_about_item(&self, about: &[Pair<'p, Rule>]) -> bool {
         match about {
@@ -680,11 +692,6 @@ impl<'p> TableWriter<'p> {
             [about] => self.variables.last().is_some_and(|variable| *variable == about.as_str().trim()),
             _ => false,
         }
-    }
-
-    /// Whether a method of a part may be a test.
-    fn may_test(&self, of: &Part<'p>) -> bool {
-        matches!(of, Part::Reference(_) | Part::Value(_))
     }
 
     fn method_test(&mut self, name: &str, arguments: &[Pair<'p, Rule>]) -> Option<TableData> {
@@ -718,7 +725,7 @@ impl<'p> TableWriter<'p> {
         query.keys.push(("of".into(), self.value(of.clone())?));
         for [name, value] in by_name {
             let name = name.as_str().trim();
-            if !matches!(name, "include_disabled" | "append_to") || query.has(&[name]) {
+            if name != "include_disabled" || query.has(&[name]) {
                 return None;
             }
             query.keys.push((name.to_owned(), self.value(value.clone())?));
@@ -735,7 +742,7 @@ impl<'p> TableWriter<'p> {
         arguments: &[Pair<'p, Rule>],
         by_name: &[[Pair<'p, Rule>; 2]],
     ) -> Option<Part<'p>> {
-        let is_over = query.is_test || query.has(&["count", "join"]);
+        let is_over = query.is_test || query.has(&["count", "join", "append_to"]);
         // what has to come before what there is already is asked of the result
         let later: &[&str] = match (name, arguments.len()) {
             ("filter" | "exists" | "count", 2) => &["where", "get", "skip", "take"],
@@ -767,6 +774,7 @@ impl<'p> TableWriter<'p> {
                 }
             }
             _ if !by_name.is_empty() => return None,
+            ("appendTo", [list]) if !query.is_single => query.keys.push(("append_to".into(), self.value(list.clone())?)),
             ("filter" | "exists" | "count", [variable, condition]) if !query.is_single => {
                 let condition = self.within(variable, |this| this.condition(Some('@'), condition.clone()))?;
                 query.keys.push(("where".into(), condition));
@@ -788,12 +796,12 @@ impl<'p> TableWriter<'p> {
             ("skip", [count]) if !query.is_single => query.keys.push(("skip".into(), self.value(count.clone())?)),
             ("take", [count]) if !query.is_single => {
                 let count = self.value(count.clone())?;
-                query.keys.push(("take".into(), self.several(&query, count)?));
+                query.keys.push(("take".into(), several(&query, count)?));
             }
             ("last", [count]) if !query.is_single => {
                 query.add("end", at, TableData::Text("last".into()));
                 let count = self.value(count.clone())?;
-                query.keys.push(("take".into(), self.several(&query, count)?));
+                query.keys.push(("take".into(), several(&query, count)?));
             }
             ("first" | "last", []) if !query.is_single && !query.has(&["group_by"]) => {
                 if name == "last" {
@@ -809,11 +817,6 @@ impl<'p> TableWriter<'p> {
             _ => return None,
         }
         Some(Part::Query(query))
-    }
-
-    /// How many items are taken: with one, tables mean the item and not a list of it, unless they count in groups.
-    fn several(&self, query: &ItemsQuery, count: TableNode) -> Option<TableNode> {
-        (query.has(&["group_by"]) || count.data != TableData::Int(1)).then_some(count)
     }
 
     /// `-e.order`, `[e.order, e.name]`.
@@ -838,13 +841,27 @@ impl<'p> TableWriter<'p> {
     }
 }
 
+/// Whether a method of so many values is a test.
 fn is_test(name: &str, arguments: usize) -> bool {
     match name {
         "isEmpty" | "given" => arguments == 0,
-        "between" => matches!(arguments, 1 | 2) && TESTS.contains(&name),
-        "matches" | "startsWith" => arguments == 1,
-        name => arguments == 1 && TESTS.contains(&name),
+        "between" => arguments == 2,
+        name => arguments == 1 && matches!(name, "matches" | "startsWith" | "contains" | "meets" | "every"),
     }
+}
+
+/// The string that a value is.
+fn only_string<'p>(value: &Pair<'p, Rule>) -> Option<Pair<'p, Rule>> {
+    let mut inside = value.clone();
+    while matches!(inside.as_rule(), Rule::conditional | Rule::chain | Rule::unary | Rule::operand) {
+        [inside] = inner(&inside).try_into().ok()?;
+    }
+    (inside.as_rule() == Rule::string).then_some(inside)
+}
+
+/// How many items are taken: with one, tables mean the item and not a list of it, unless they count in groups.
+fn several(query: &ItemsQuery, count: TableNode) -> Option<TableNode> {
+    (query.has(&["group_by"]) || count.data != TableData::Int(1)).then_some(count)
 }
 
 fn is_none(fields: &[(String, TableNode)]) -> bool {

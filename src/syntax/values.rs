@@ -434,6 +434,8 @@ impl CompileContext<'_> {
                         }
                         _ => self.elements_of(&expr),
                     },
+                    // whoever writes elements knows their fields
+                    _ if of.as_list().is_some() => ItemScope::Any,
                     // everything inside a foreign document is foreign too
                     _ if matches!(self.scopes.last(), Some(ItemScope::Any)) => ItemScope::Any,
                     _ => self.elements_of(&expr),
