@@ -14,8 +14,8 @@ use lsp_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CompletionOptions, DidChangeWatchedFilesRegistrationOptions,
     ExecuteCommandOptions, FileSystemWatcher, FoldingRangeProviderCapability, GlobPattern, Hover, HoverContents, HoverProviderCapability,
     InitializeParams, Location, MarkupContent, MarkupKind, NumberOrString, OneOf, PublishDiagnosticsParams, Registration,
-    RegistrationParams, RenameOptions, SaveOptions, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability,
-    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri, WorkspaceEdit,
+    RegistrationParams, SaveOptions, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -36,7 +36,7 @@ use crate::outline::{ROOT, Syntax};
 use crate::preview::{self, PreviewParams, PreviewScene};
 use crate::project::{Project, ProjectRoot, is_case};
 use crate::signature::signature_help;
-use crate::subject::{RuleText, Subject, SubjectAt};
+use crate::subject::{RuleText, Subject};
 use crate::symbols::{document_symbols, folding_ranges};
 
 /// What the server is given by the program that runs it.
@@ -104,7 +104,6 @@ fn capabilities() -> ServerCapabilities {
             code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::SOURCE_FIX_ALL]),
             ..CodeActionOptions::default()
         })),
-        rename_provider: Some(OneOf::Right(RenameOptions { prepare_provider: Some(true), work_done_progress_options: Default::default() })),
         folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
         execute_command_provider: Some(ExecuteCommandOptions {
             commands: vec![preview::COMMAND.to_owned()],
@@ -283,15 +282,6 @@ impl<'c> Server<'c> {
                 let params = params_of::<ask::SignatureHelpRequest>(request)?.text_document_position_params;
                 let document = self.documents.get(&params.text_document.uri);
                 json_of(document.and_then(|document| signature_help(document, document.offset(params.position))))
-            }
-            ask::PrepareRenameRequest::METHOD => {
-                let params = params_of::<ask::PrepareRenameRequest>(request)?;
-                json_of(self.renamed_range(&params.text_document.uri, params.position))
-            }
-            ask::Rename::METHOD => {
-                let params = params_of::<ask::Rename>(request)?;
-                let place = params.text_document_position;
-                json_of(self.rename(&place.text_document.uri, place.position, &params.new_name)?)
             }
             ask::DocumentSymbolRequest::METHOD => {
                 let params = params_of::<ask::DocumentSymbolRequest>(request)?;
@@ -556,50 +546,6 @@ impl Server<'_> {
             Some(find(&Navigator { rules, documents: context.documents, shipped: context.shipped }, &subject))
         });
         found.flatten()
-    }
-
-    /// The name at a position, if it is that of a row which can be renamed.
-    fn renamed_range(&mut self, address: &Uri, position: lsp_types::Position) -> Option<lsp_types::Range> {
-        let found = self.with_rules(address, |document, rules, _| {
-            let SubjectAt { range, subject } = rules?.subject(document.offset(position))?;
-            matches!(subject, Subject::Row { .. }).then(|| document.lines.range(&document.text, &range))
-        });
-        found.flatten()
-    }
-
-    /// The changes that give a row another name, in all files of the pack on disk.
-    fn rename(
-        &mut self,
-        address: &Uri,
-        position: lsp_types::Position,
-        new_name: &str,
-    ) -> Result<Option<WorkspaceEdit>, (ErrorCode, String)> {
-        let refuse = |text: &str| Err((ErrorCode::RequestFailed, text.to_owned()));
-        if new_name.is_empty() || new_name.contains(|letter: char| letter.is_control() || matches!(letter, '"' | '\'' | '\\')) {
-            return refuse("a name has no quotes and no backslashes");
-        }
-        let found = self.with_rules(address, |document, rules, context| {
-            let (rules, context) = (rules?, context?);
-            let subject = rules.subject(document.offset(position))?.subject;
-            if !matches!(subject, Subject::Row { .. }) {
-                return None;
-            }
-            // without the files of shipped packs, their places are left out
-            let navigator = Navigator { rules, documents: context.documents, shipped: None };
-            Some((navigator.rename_edits(&subject, new_name), navigator.is_shipped(&subject)))
-        });
-        match found.flatten() {
-            None => refuse("only names of rows can be changed"),
-            Some((_, true)) => refuse("the row belongs to a pack that comes with the program"),
-            Some((edits, false)) => {
-                #[expect(clippy::mutable_key_type, reason = "the protocol's type")]
-                let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
-                for (location, text) in edits {
-                    changes.entry(location.uri).or_default().push(TextEdit::new(location.range, text));
-                }
-                Ok(Some(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }))
-            }
-        }
     }
 
     fn formatting(&self, address: &Uri) -> Result<Option<Vec<TextEdit>>, (ErrorCode, String)> {

@@ -93,7 +93,7 @@ fn documents_that_are_no_files_and_files_elsewhere_are_answered() {
         let place = json!({ "textDocument": { "uri": uri }, "position": { "line": 4, "character": 6 } });
         let items = editor.ask("textDocument/completion", place.clone());
         assert!(items.as_array().unwrap().iter().any(|item| item["label"] == "order"), "{uri}");
-        for method in ["textDocument/hover", "textDocument/definition", "textDocument/documentSymbol", "textDocument/prepareRename"] {
+        for method in ["textDocument/hover", "textDocument/definition", "textDocument/documentSymbol"] {
             editor.ask(method, place.clone());
         }
         editor.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
@@ -193,7 +193,7 @@ fn wrong_requests_have_errors_and_wrong_notifications_do_no_harm() {
     for (method, params, code) in [
         ("textDocument/noSuch", json!({}), -32601),
         ("textDocument/hover", json!({ "position": 3 }), -32602),
-        ("textDocument/rename", Json::Null, -32602),
+        ("textDocument/rename", Json::Null, -32601),
         ("workspace/executeCommand", json!({ "command": "no.such" }), -32602),
         ("tapster/preview", json!({ "pack": 3 }), -32602),
     ] {
