@@ -483,12 +483,14 @@ impl<'c> Server<'c> {
             let kept = before.clone().filter(|address| self.documents.get(address).is_some());
             let Some(address) = kept.or_else(|| published_address(path, &self.documents)) else { continue };
             let is_moved = before.as_ref() != Some(&address);
-            if is_moved || self.published.get(path) != Some(found) {
-                let version = self.documents.get(&address).map(|document| document.version);
-                told.push((address.clone(), version, found.clone()));
-            }
+            let is_told = !is_moved && self.published.get(path) == Some(found);
+            // first, since an editor may take both addresses for one
             if let Some(before) = before.filter(|_| is_moved) {
                 told.push((before, None, Vec::new()));
+            }
+            if !is_told {
+                let version = self.documents.get(&address).map(|document| document.version);
+                told.push((address.clone(), version, found.clone()));
             }
             addresses.insert(path.clone(), address);
         }

@@ -259,6 +259,22 @@ fn diagnostics_are_cleared_where_they_were_shown() {
 }
 
 #[test]
+fn a_closed_file_is_read_from_disk_again_in_all_packs_above() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let path = pack.write("rows.toml", &rows(""));
+    let manifest = std::fs::read_to_string(pack.0.join("pack.toml")).unwrap();
+    let text = manifest.replace("mine", "theirs").replace("base", "mine");
+    let above = pack.beside("theirs/pack.toml", &text);
+    editor.open(&path, &rows("[[pass]]\nname = \"build/x\"\ndo = \"ordr\"\n"));
+    editor.open(&above, &text);
+    editor.settle(&above);
+    assert_eq!(editor.found(&path).len(), 1, "{:?}", editor.diagnostics);
+    editor.close(&path);
+    editor.settle(&above);
+    assert!(editor.diagnostics.values().all(Vec::is_empty), "{:?}", editor.diagnostics);
+}
+
+#[test]
 fn formatting_is_that_of_the_program() {
     let (pack, mut editor) = (small_pack(), Editor::start());
     let path = pack.write("rows.toml", "");
