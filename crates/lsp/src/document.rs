@@ -59,9 +59,20 @@ impl OpenDocument {
     /// What the text holds, whatever is wrong with it.
     pub(crate) fn outline(&self) -> &Outline {
         self.outline.get_or_init(|| {
-            let text = if self.text.len() > MOST_BYTES { "" } else { &*self.text };
+            let text = if self.text.len() > MOST_BYTES || !self.may_hold_rules() { "" } else { &*self.text };
             Outline::read(text, Syntax::of(self.path.as_deref().unwrap_or(Path::new(self.address.as_str())), text))
         })
+    }
+
+    /// The ending of the name of the file.
+    pub(crate) fn ending(&self) -> Option<&str> {
+        let path = self.path.as_deref().unwrap_or(Path::new(self.address.as_str()));
+        path.extension().and_then(|ending| ending.to_str())
+    }
+
+    /// Whether the ending is that of TOML or JSON, or there is none yet.
+    pub(crate) fn may_hold_rules(&self) -> bool {
+        matches!(self.ending(), None | Some("toml" | "json"))
     }
 
     pub(crate) fn offset(&self, position: Position) -> usize {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use lsp_types::{DiagnosticSeverity, NumberOrString, TextEdit};
+use serde::de::IgnoredAny;
 use serde_json::{Value as Json, json};
 use tapster_door::Door;
 
@@ -13,12 +14,17 @@ use crate::outline::{NodeContent, ROOT};
 /// The most bytes of a file that is examined while it is edited.
 const MOST_BYTES: usize = 1 << 20;
 
+/// The code of macros that no rule knows.
+const UNKNOWN_MACRO: &str = "macro.unknown";
+
 /// What was found in a file.
 #[derive(Default)]
 pub(crate) struct FileExamination {
     pub(crate) diagnostics: Vec<lsp_types::Diagnostic>,
-    /// The pack that reads the file; `None` if none does.
+    /// The pack that reads the file, or has read it before it became unreadable; `None` if none does.
     pub(crate) pack: Option<String>,
+    /// The text is no JSON yet.
+    pub(crate) is_unread: bool,
     /// What is said of the texts of the file: where each part is, and what it costs.
     pub(crate) parts: Vec<(Range<usize>, String)>,
 }
@@ -36,10 +42,31 @@ pub(crate) fn examine(document: &OpenDocument, pack: Option<&str>, door: &Door) 
     let file = json!({ "name": name.unwrap_or_default(), "text": &*document.text });
     let answer = door.call(&json!({ "call": "doctor", "file": file, "rules": pack }));
     let mut found = FileExamination::default();
-    let Some(report) = answer.get("result") else { return found };
+    let Some(report) = answer.get("result") else {
+        found.is_unread = serde_json::from_str::<IgnoredAny>(&document.text).is_err();
+        found.pack = pack.filter(|_| found.is_unread).map(str::to_owned);
+        return found;
+    };
     found.pack = report.get("pack").and_then(Json::as_str).map(str::to_owned);
     let text = |value: &Json, key: &str| value.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let mut repairs: Vec<(String, lsp_types::Diagnostic)> = Vec::new();
+    for change in list(report, "/repairs/changes") {
+        let (was, is) = (text(change, "was"), text(change, "is"));
+        for place in macro_places(&document.text, &was) {
+            let edit = TextEdit::new(document.lines.range(&document.text, &place), is.clone());
+            let data = json!({ "path": document.path, "edit": edit });
+            let message = format!("`{was}` is no macro; `{is}` is");
+            let told = diagnostic(document, place, DiagnosticSeverity::WARNING, UNKNOWN_MACRO, message, Some(data));
+            repairs.push((was.clone(), told));
+        }
+    }
     for finding in list(report, "/findings") {
+        // what has a repair is told with it
+        let tag = text(finding, "message");
+        let is_repaired = |was: &str| tag.split('`').nth(1).is_some_and(|tag| macro_places(tag, was).next().is_some());
+        if text(finding, "code") == UNKNOWN_MACRO && repairs.iter().any(|(was, _)| is_repaired(was)) {
+            continue;
+        }
         let severity = match text(finding, "severity").as_str() {
             "error" => DiagnosticSeverity::ERROR,
             "warning" => DiagnosticSeverity::WARNING,
@@ -58,17 +85,18 @@ pub(crate) fn examine(document: &OpenDocument, pack: Option<&str>, door: &Door) 
         let help = Some(text(part, "help")).filter(|help| !help.is_empty()).map(|help| format!("\n\n{help}")).unwrap_or_default();
         found.parts.push((place, format!("**{name}** ({}): {tokens} tokens, sent {}{why}{help}", text(part, "kind"), text(part, "sent"))));
     }
-    for change in list(report, "/repairs/changes") {
-        let (was, is) = (text(change, "was"), text(change, "is"));
-        for (at, _) in document.text.match_indices(&format!("{{{{{was}")).collect::<Vec<_>>() {
-            let place = at + 2..at + 2 + was.len();
-            let edit = TextEdit::new(document.lines.range(&document.text, &place), is.clone());
-            let data = json!({ "path": document.path, "edit": edit });
-            let message = format!("`{was}` is no macro; `{is}` is");
-            found.diagnostics.push(diagnostic(document, place, DiagnosticSeverity::WARNING, "macro.unknown", message, Some(data)));
-        }
-    }
+    found.diagnostics.extend(repairs.into_iter().map(|(_, told)| told));
     found
+}
+
+/// Where macros of just this name are written: behind `{{` and perhaps spaces, before `}}`, a colon or a space.
+fn macro_places<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
+    let places = text.match_indices(name).filter(|_| !name.is_empty()).map(|(at, _)| at..at + name.len());
+    places.filter(|place| {
+        let (before, behind) = (text.get(..place.start).unwrap_or_default(), text.get(place.end..).unwrap_or_default());
+        let ends = behind.starts_with("}}") || behind.starts_with([':', ' ']);
+        ends && before.trim_end_matches(' ').ends_with("{{")
+    })
 }
 
 fn list<'j>(report: &'j Json, pointer: &str) -> impl Iterator<Item = &'j Json> {

@@ -61,35 +61,6 @@ impl Navigator<'_> {
         found
     }
 
-    /// The changes that give a row another name where it is named in files on disk. A name that stands without its program is
-    /// changed without it.
-    pub(crate) fn rename_edits(&self, subject: &Subject, new_name: &str) -> Vec<(Location, String)> {
-        let short = new_name.rsplit('/').next().unwrap_or(new_name);
-        let sources = &self.rules.pack.sources;
-        let mut edits = Vec::new();
-        let Subject::Row { name, .. } = subject else { return edits };
-        let last = name.rsplit('/').next().unwrap_or(name);
-        for id in sources.ids() {
-            let Some(source) = sources.get(id).filter(|source| source.text.contains(last)) else { continue };
-            for range in self.uses(source, last, subject) {
-                let written = source.text.get(range.clone()).unwrap_or_default();
-                let program = written.strip_suffix(last).unwrap_or_default();
-                let location = self.location(Span::new(id, range.start, range.end));
-                edits.extend(location.map(|location| (location, format!("{program}{short}"))));
-            }
-        }
-        edits
-    }
-
-    /// Whether a row is written or patched in a pack that comes with the program, whose files cannot be changed.
-    pub(crate) fn is_shipped(&self, subject: &Subject) -> bool {
-        let Subject::Row { table, name } = subject else { return false };
-        let sources = &self.rules.pack.sources;
-        row_spans(self.rules.pack, table, name)
-            .iter()
-            .any(|span| sources.get(span.source).is_some_and(|source| path_of_source(source).is_none()))
-    }
-
     /// Where a text names a subject.
     fn uses(&self, source: &Source, word: &str, subject: &Subject) -> Vec<std::ops::Range<usize>> {
         let path = Path::new(&*source.name);

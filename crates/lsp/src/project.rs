@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use lsp_types::DiagnosticSeverity;
 use serde_json::Value as Json;
+use tapster::diag::suggest;
 use tapster::machinery::pack::files::shown;
-use tapster::machinery::pack::{Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load, load_read};
+use tapster::machinery::pack::{KINDS, Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load, load_read};
 use tapster::machinery::terms::names::PackNames;
 use tapster::model::Pack;
 use tapster_door::check::repair::locate_repairs;
@@ -17,6 +18,7 @@ use tapster_door::check::{CaseChecker, CheckReport, check_alone};
 use crate::diagnostics::{DiagnosticWriter, FileDiagnostics};
 use crate::document::{OpenDocument, OpenDocuments};
 use crate::files::{EditedPacks, folder_around, pack_around};
+use crate::outline::ROOT;
 
 /// What is checked together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,10 +41,12 @@ impl ProjectRoot {
         if !is_rule_file(path) {
             return None;
         }
-        let read = |key: &str| document.outline().text_at(crate::outline::ROOT, key, &document.text).map(str::to_owned);
+        let read = |key: &str| document.outline().text_at(ROOT, key, &document.text).map(str::to_owned);
         let kind = read("kind");
-        // a file without a kind is no rule file, but may become one
-        kind.as_ref()?;
+        // a file without a kind of the engine is no rule file, but may become one
+        if !has_known_kind(document) && !has_misspelt_kind(document) {
+            return None;
+        }
         let extends = read("extends").filter(|_| kind.as_deref() == Some("overlay"));
         Some(match extends.or_else(|| pack.map(str::to_owned)).filter(|_| kind.as_deref() != Some("case")) {
             Some(pack) => Self::Overlay(path.to_owned(), pack),
@@ -61,6 +65,21 @@ impl ProjectRoot {
     fn near(&self) -> Option<PathBuf> {
         folder_around(self.path())
     }
+}
+
+/// Whether a document says that it is a rule file of a kind that the engine knows.
+pub(crate) fn has_known_kind(document: &OpenDocument) -> bool {
+    let kind = document.outline().text_at(ROOT, "kind", &document.text);
+    kind.is_some_and(|kind| KINDS.iter().any(|(known, _)| *known == kind))
+}
+
+/// Whether a document has nearly such a kind, and a version as rule files have.
+fn has_misspelt_kind(document: &OpenDocument) -> bool {
+    let outline = document.outline();
+    let is_near = |kind: &str| suggest::nearest(kind, KINDS.iter().map(|(known, _)| *known)).is_some();
+    let version = outline.entry(ROOT, "version").and_then(|entry| outline.node(entry.node));
+    let is_whole = version.and_then(|node| document.text.get(node.range.clone())).is_some_and(|text| text.trim().parse::<u32>().is_ok());
+    is_whole && outline.text_at(ROOT, "kind", &document.text).is_some_and(is_near)
 }
 
 /// Whether a path is that of a rule file, by its ending.

@@ -14,8 +14,8 @@ use lsp_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CompletionOptions, DidChangeWatchedFilesRegistrationOptions,
     ExecuteCommandOptions, FileSystemWatcher, FoldingRangeProviderCapability, GlobPattern, Hover, HoverContents, HoverProviderCapability,
     InitializeParams, Location, MarkupContent, MarkupKind, NumberOrString, OneOf, PublishDiagnosticsParams, Registration,
-    RegistrationParams, RenameOptions, SaveOptions, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability,
-    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri, WorkspaceEdit,
+    RegistrationParams, SaveOptions, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -34,9 +34,9 @@ use crate::hover::describe_place;
 use crate::navigation::{Navigator, ShippedFiles};
 use crate::outline::{ROOT, Syntax};
 use crate::preview::{self, PreviewParams, PreviewScene};
-use crate::project::{Project, ProjectRoot, is_case};
+use crate::project::{Project, ProjectRoot, has_known_kind, is_case};
 use crate::signature::signature_help;
-use crate::subject::{RuleText, Subject, SubjectAt};
+use crate::subject::{RuleText, Subject};
 use crate::symbols::{document_symbols, folding_ranges};
 
 /// What the server is given by the program that runs it.
@@ -72,9 +72,8 @@ pub fn serve(connection: &Connection, options: ServerOptions) -> Result<bool, St
         "capabilities": capabilities(),
         "serverInfo": { "name": "tapster", "version": env!("CARGO_PKG_VERSION") },
     });
-    connection.initialize_finish(id, result).map_err(|error| error.to_string())?;
     let mut server = Server::new(connection, options, &params);
-    server.watch_files(&params);
+    server.send(Message::Response(Response::new_ok(id, result)));
     Ok(server.run())
 }
 
@@ -104,7 +103,6 @@ fn capabilities() -> ServerCapabilities {
             code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::SOURCE_FIX_ALL]),
             ..CodeActionOptions::default()
         })),
-        rename_provider: Some(OneOf::Right(RenameOptions { prepare_provider: Some(true), work_done_progress_options: Default::default() })),
         folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
         execute_command_provider: Some(ExecuteCommandOptions {
             commands: vec![preview::COMMAND.to_owned()],
@@ -120,6 +118,8 @@ struct Server<'c> {
     settings: EditorSettings,
     /// Folders of packs: the named ones, and `rules` of the workspace.
     folders: Vec<PathBuf>,
+    /// Whether the editor can be asked to tell of files that change on disk.
+    can_watch: bool,
     door: Door,
     documents: OpenDocuments,
     /// The root of each open rule file, by its address.
@@ -129,6 +129,8 @@ struct Server<'c> {
     foreign: HashMap<String, ForeignFile>,
     /// What the editor was told last.
     published: FileDiagnostics,
+    /// The address under which it was told.
+    addresses: BTreeMap<PathBuf, Uri>,
     waiting: VecDeque<Message>,
     is_shut_down: bool,
 }
@@ -146,6 +148,8 @@ type Answer = Result<Json, (ErrorCode, String)>;
 impl<'c> Server<'c> {
     fn new(connection: &'c Connection, options: ServerOptions, params: &InitializeParams) -> Self {
         let settings = params.initialization_options.clone().and_then(|settings| EditorSettings::deserialize(settings).ok());
+        let abilities = params.capabilities.workspace.as_ref().and_then(|workspace| workspace.did_change_watched_files.as_ref());
+        let can_watch = abilities.and_then(|watched| watched.dynamic_registration) == Some(true);
         let workspaces = params.workspace_folders.iter().flatten().filter_map(|folder| path_of(&folder.uri));
         let rules = workspaces.map(|folder| folder.join("rules")).filter(|folder| folder.is_dir());
         let folders: Vec<PathBuf> = options.folders.iter().cloned().chain(rules).collect();
@@ -154,21 +158,22 @@ impl<'c> Server<'c> {
             settings: settings.unwrap_or_default(),
             door: Door::new(folders.clone(), options.clock),
             folders,
+            can_watch,
             options,
             documents: OpenDocuments::default(),
             roots: HashMap::new(),
             projects: BTreeMap::new(),
             foreign: HashMap::new(),
             published: FileDiagnostics::new(),
+            addresses: BTreeMap::new(),
             waiting: VecDeque::new(),
             is_shut_down: false,
         }
     }
 
     /// Asks the editor to tell of files that change on disk, if it can.
-    fn watch_files(&self, params: &InitializeParams) {
-        let workspace = params.capabilities.workspace.as_ref().and_then(|workspace| workspace.did_change_watched_files.as_ref());
-        if workspace.and_then(|watched| watched.dynamic_registration) != Some(true) {
+    fn watch_files(&self) {
+        if !self.can_watch {
             return;
         }
         let watcher = FileSystemWatcher { glob_pattern: GlobPattern::String("**/*.{toml,json,rhai}".to_owned()), kind: None };
@@ -284,22 +289,13 @@ impl<'c> Server<'c> {
                 let document = self.documents.get(&params.text_document.uri);
                 json_of(document.and_then(|document| signature_help(document, document.offset(params.position))))
             }
-            ask::PrepareRenameRequest::METHOD => {
-                let params = params_of::<ask::PrepareRenameRequest>(request)?;
-                json_of(self.renamed_range(&params.text_document.uri, params.position))
-            }
-            ask::Rename::METHOD => {
-                let params = params_of::<ask::Rename>(request)?;
-                let place = params.text_document_position;
-                json_of(self.rename(&place.text_document.uri, place.position, &params.new_name)?)
-            }
             ask::DocumentSymbolRequest::METHOD => {
                 let params = params_of::<ask::DocumentSymbolRequest>(request)?;
-                json_of(self.documents.get(&params.text_document.uri).map(document_symbols))
+                json_of(self.rule_text(&params.text_document.uri).map(document_symbols))
             }
             ask::FoldingRangeRequest::METHOD => {
                 let params = params_of::<ask::FoldingRangeRequest>(request)?;
-                json_of(self.documents.get(&params.text_document.uri).map(folding_ranges))
+                json_of(self.rule_text(&params.text_document.uri).map(folding_ranges))
             }
             ask::Formatting::METHOD => {
                 let params = params_of::<ask::Formatting>(request)?;
@@ -331,6 +327,7 @@ impl<'c> Server<'c> {
 
     fn notification(&mut self, message: Notification) {
         match message.method.as_str() {
+            notify::Initialized::METHOD => self.watch_files(),
             notify::DidOpenTextDocument::METHOD => {
                 if let Ok(params) = lsp_types::DidOpenTextDocumentParams::deserialize(message.params) {
                     let lsp_types::TextDocumentItem { uri, version, text, .. } = params.text_document;
@@ -357,10 +354,17 @@ impl<'c> Server<'c> {
             }
             // files on disk may be others now
             notify::DidSaveTextDocument::METHOD | notify::DidChangeWatchedFiles::METHOD => {
+                for address in saved_addresses(message) {
+                    let path = path_of(&address);
+                    let of_file =
+                        self.documents.iter().filter(|document| document.address == address || path.is_some() && document.path == path);
+                    for document in of_file {
+                        self.foreign.get_mut(document.address.as_str()).into_iter().for_each(|file| file.is_stale = true);
+                    }
+                }
                 let open: Vec<Uri> = self.documents.iter().map(|document| document.address.clone()).collect();
                 open.iter().for_each(|address| self.find_root(address));
                 self.projects.values_mut().for_each(|project| project.is_stale = true);
-                self.foreign.values_mut().for_each(|file| file.is_stale = true);
             }
             _ => {}
         }
@@ -398,8 +402,8 @@ impl<'c> Server<'c> {
     /// The rules of a document, and those that are built on them, have changed.
     fn mark_changed(&mut self, address: &Uri) {
         if let Some(file) = self.foreign.get_mut(address.as_str()) {
-            // what no pack reads is looked at again when it is saved
-            file.is_stale |= file.found.pack.is_some();
+            // what no pack reads is looked at again when it is saved, and what cannot be read, when it changes
+            file.is_stale |= file.found.pack.is_some() || file.found.is_unread;
         }
         let Some(document) = self.documents.get(address) else { return };
         let Some(path) = document.path.clone() else { return };
@@ -419,10 +423,15 @@ impl<'c> Server<'c> {
         let closed = self.documents.close(address);
         self.foreign.remove(address.as_str());
         let root = self.roots.remove(address.as_str());
-        if let Some((document, project)) = closed.and_then(|document| Some((document, self.projects.get_mut(root.as_ref()?)?))) {
-            // the text on disk counts again
-            project.is_stale = true;
-            document.path.iter().for_each(|path| project.forget_case(path));
+        if let Some(path) = closed.and_then(|document| document.path) {
+            for (known, project) in &mut self.projects {
+                let is_own = root.as_ref() == Some(known);
+                // the text on disk counts again
+                project.is_stale |= is_own || project.reads(&path);
+                if is_own {
+                    project.forget_case(&path);
+                }
+            }
         }
         self.forget_root(root);
         self.publish();
@@ -466,12 +475,31 @@ impl<'c> Server<'c> {
                 }
             }
         }
-        let mended = self.published.keys().filter(|path| !all.contains_key(*path)).cloned().map(|path| (path, Vec::new()));
-        let mended: Vec<(PathBuf, Vec<lsp_types::Diagnostic>)> = mended.collect();
-        let changed = all.iter().filter(|(path, found)| self.published.get(*path) != Some(found));
-        for (path, diagnostics) in changed.map(|(path, found)| (path.clone(), found.clone())).chain(mended) {
-            let Some(uri) = published_address(&path, &self.documents) else { continue };
-            let version = self.documents.of_path(&path).map(|document| document.version);
+        let mut told: Vec<(Uri, Option<i32>, Vec<lsp_types::Diagnostic>)> = Vec::new();
+        let mut addresses = BTreeMap::new();
+        for (path, found) in &all {
+            let before = self.addresses.remove(path);
+            // of two documents of one file, the one that was told before
+            let kept = before.clone().filter(|address| self.documents.get(address).is_some());
+            let Some(address) = kept.or_else(|| published_address(path, &self.documents)) else { continue };
+            let is_moved = before.as_ref() != Some(&address);
+            let is_told = !is_moved && self.published.get(path) == Some(found);
+            // first, since an editor may take both addresses for one
+            if let Some(before) = before.filter(|_| is_moved) {
+                told.push((before, None, Vec::new()));
+            }
+            if !is_told {
+                let version = self.documents.get(&address).map(|document| document.version);
+                told.push((address.clone(), version, found.clone()));
+            }
+            addresses.insert(path.clone(), address);
+        }
+        let mended = std::mem::replace(&mut self.addresses, addresses).into_values();
+        told.extend(mended.map(|address| {
+            let version = self.documents.get(&address).map(|document| document.version);
+            (address, version, Vec::new())
+        }));
+        for (uri, version, diagnostics) in told {
             let params = PublishDiagnosticsParams { uri, diagnostics, version };
             self.send(Message::Notification(Notification::new(notify::PublishDiagnostics::METHOD.to_owned(), params)));
         }
@@ -506,6 +534,11 @@ impl Server<'_> {
         Some(use_them(document, text.as_ref(), Some(&context)))
     }
 
+    /// A document, unless its ending says that it is neither TOML nor JSON.
+    fn rule_text(&self, address: &Uri) -> Option<&OpenDocument> {
+        self.documents.get(address).filter(|document| document.may_hold_rules())
+    }
+
     /// The schema of the kind that a document is of.
     fn schema(&mut self, address: &Uri) -> Option<std::sync::Arc<Json>> {
         let document = self.documents.get(address)?;
@@ -521,6 +554,7 @@ impl Server<'_> {
     }
 
     fn completion(&mut self, address: &Uri, position: lsp_types::Position) -> Option<Vec<lsp_types::CompletionItem>> {
+        self.rule_text(address)?;
         self.prepare(address);
         let schema = self.schema(address);
         self.with_rules(address, |document, rules, _| {
@@ -558,55 +592,13 @@ impl Server<'_> {
         found.flatten()
     }
 
-    /// The name at a position, if it is that of a row which can be renamed.
-    fn renamed_range(&mut self, address: &Uri, position: lsp_types::Position) -> Option<lsp_types::Range> {
-        let found = self.with_rules(address, |document, rules, _| {
-            let SubjectAt { range, subject } = rules?.subject(document.offset(position))?;
-            matches!(subject, Subject::Row { .. }).then(|| document.lines.range(&document.text, &range))
-        });
-        found.flatten()
-    }
-
-    /// The changes that give a row another name, in all files of the pack on disk.
-    fn rename(
-        &mut self,
-        address: &Uri,
-        position: lsp_types::Position,
-        new_name: &str,
-    ) -> Result<Option<WorkspaceEdit>, (ErrorCode, String)> {
-        let refuse = |text: &str| Err((ErrorCode::RequestFailed, text.to_owned()));
-        if new_name.is_empty() || new_name.contains(|letter: char| letter.is_control() || matches!(letter, '"' | '\'' | '\\')) {
-            return refuse("a name has no quotes and no backslashes");
-        }
-        let found = self.with_rules(address, |document, rules, context| {
-            let (rules, context) = (rules?, context?);
-            let subject = rules.subject(document.offset(position))?.subject;
-            if !matches!(subject, Subject::Row { .. }) {
-                return None;
-            }
-            // without the files of shipped packs, their places are left out
-            let navigator = Navigator { rules, documents: context.documents, shipped: None };
-            Some((navigator.rename_edits(&subject, new_name), navigator.is_shipped(&subject)))
-        });
-        match found.flatten() {
-            None => refuse("only names of rows can be changed"),
-            Some((_, true)) => refuse("the row belongs to a pack that comes with the program"),
-            Some((edits, false)) => {
-                #[expect(clippy::mutable_key_type, reason = "the protocol's type")]
-                let mut changes: HashMap<Uri, Vec<TextEdit>> = HashMap::new();
-                for (location, text) in edits {
-                    changes.entry(location.uri).or_default().push(TextEdit::new(location.range, text));
-                }
-                Ok(Some(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() }))
-            }
-        }
-    }
-
     fn formatting(&self, address: &Uri) -> Result<Option<Vec<TextEdit>>, (ErrorCode, String)> {
         let Some(document) = self.documents.get(address) else { return Ok(None) };
-        let is_toml = Syntax::of(document.path.as_deref().unwrap_or(Path::new("")), &document.text) == Syntax::Toml;
-        if !is_toml {
-            return Err((ErrorCode::RequestFailed, "only TOML files are laid out".to_owned()));
+        match document.ending() {
+            Some("toml") if self.roots.contains_key(address.as_str()) || has_known_kind(document) => {}
+            Some("json") => return Err((ErrorCode::RequestFailed, "only TOML files are laid out".to_owned())),
+            // files of other programs are laid out by others
+            _ => return Ok(None),
         }
         let formatted = (self.options.format)(&document.text).map_err(|reason| (ErrorCode::RequestFailed, reason))?;
         Ok(Some(whole_edit(document, formatted)))
@@ -682,6 +674,16 @@ fn params_of<R: ask::Request>(request: Request) -> Result<R::Params, (ErrorCode,
 
 fn read_params<T: DeserializeOwned>(params: Json) -> Result<T, (ErrorCode, String)> {
     serde_json::from_value(params).map_err(|error| (ErrorCode::InvalidParams, error.to_string()))
+}
+
+/// The files of a message that says that files were saved or have changed.
+fn saved_addresses(message: Notification) -> Vec<Uri> {
+    if message.method == notify::DidSaveTextDocument::METHOD {
+        let params = lsp_types::DidSaveTextDocumentParams::deserialize(message.params);
+        return params.map(|params| params.text_document.uri).into_iter().collect();
+    }
+    let params = lsp_types::DidChangeWatchedFilesParams::deserialize(message.params);
+    params.into_iter().flat_map(|params| params.changes).map(|change| change.uri).collect()
 }
 
 fn json_of(result: impl serde::Serialize) -> Answer {

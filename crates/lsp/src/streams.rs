@@ -58,11 +58,16 @@ fn read_messages(mut input: impl BufRead, to_server: &crossbeam_channel::Sender<
         };
         let message = match serde_json::from_slice::<Json>(&text) {
             Ok(json) => {
-                let id = json.get("id").filter(|id| id.is_i64() || id.is_string()).cloned().unwrap_or_default();
-                let asks = json.get("method").is_some();
+                let has_id = json.get("id").is_some();
+                let id = json.get("id").filter(|id| id.is_number() || id.is_string()).cloned().unwrap_or_default();
+                let (is_table, asks) = (json.is_object(), json.get("method").is_some());
                 match serde_json::from_value::<Message>(json) {
+                    // a request whose number is too large, or none, would be taken for a notification
+                    Ok(Message::Notification(_)) if has_id => {
+                        Err((id, -32600, "the `id` of a request is a text or a whole number of 32 bits".to_owned()))
+                    }
                     // the answer to a question of the server has no method
-                    Ok(message) if asks != matches!(message, Message::Response(_)) => Ok(message),
+                    Ok(message) if is_table && asks != matches!(message, Message::Response(_)) => Ok(message),
                     _ => Err((id, -32600, "the message is none of the protocol".to_owned())),
                 }
             }

@@ -147,7 +147,7 @@ fn definitions_lead_to_files_of_all_layers_and_shipped_ones_can_be_read() {
 }
 
 #[test]
-fn references_are_found_in_all_files_and_rows_renamed_in_those_of_the_pack() {
+fn references_are_found_in_all_files() {
     let (pack, mut editor) = (small_pack(), Editor::start());
     let one = pack.write(
         "one.toml",
@@ -160,17 +160,6 @@ fn references_are_found_in_all_files_and_rows_renamed_in_those_of_the_pack() {
     let places = editor.ask_at("textDocument/references", &two, text);
     let uris: Vec<&str> = places.as_array().unwrap().iter().map(|place| place["uri"].as_str().unwrap()).collect();
     assert_eq!(uris, [address(&one), address(&two)], "{:?}", editor.diagnostics);
-    let (_, position) = split_mark(text);
-    let params = json!({ "textDocument": { "uri": address(&two) }, "position": position, "newName": "soon" });
-    let edits = editor.ask("textDocument/rename", params)["changes"].clone();
-    assert_eq!(edits[address(&one)][0]["newText"], "build/soon");
-    assert_eq!(edits[address(&two)][0]["newText"], "soon");
-    // a row of a shipped pack keeps its name
-    let shipped = rows("[[slot]]\nname = \"ma|in_prompt\"\n");
-    let (plain, position) = split_mark(&shipped);
-    editor.change(&two, &plain);
-    let id = editor.begin("textDocument/rename", json!({ "textDocument": { "uri": address(&two) }, "position": position, "newName": "x" }));
-    assert!(editor.wait_for(&id).error.unwrap().message.contains("comes with the program"));
 }
 
 #[test]
@@ -204,6 +193,85 @@ fn certain_repairs_are_offered_one_by_one_and_all_at_once() {
     );
     assert_eq!(actions[0]["edit"]["changes"][address(&path)][0]["range"]["start"], json!({ "line": 5, "character": 6 }));
     assert_eq!((actions[0]["kind"].clone(), actions[2]["kind"].clone()), (json!("quickfix"), json!("source.fixAll")));
+}
+
+#[test]
+fn a_repair_that_would_write_a_key_twice_is_not_offered() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let path = pack.write("rows.toml", "");
+    editor.open(&path, &rows("[[slot]]\nname = \"main_prompt\"\nrole = \"user\"\nrol = \"user\"\n"));
+    assert_eq!(editor.settle(&path), Vec::<Json>::new());
+    assert_eq!(editor.found(&path).len(), 1, "{:?}", editor.diagnostics);
+    // either may be changed, but not both
+    editor.change(&path, &rows("[[slot]]\nname = \"main_prompt\"\nrole_ = \"user\"\nrol = \"user\"\n"));
+    let titles: Vec<Json> = editor.settle(&path).iter().map(|action| action["title"].clone()).collect();
+    assert_eq!(titles, ["Replace `role_` with `role`", "Replace `rol` with `role`", "Fix all that tapster can fix in this file (1)"]);
+}
+
+#[test]
+fn files_of_other_programs_are_left_alone() {
+    let (folder, mut editor) = (Folder::new("others"), Editor::start());
+    let options = json!({ "tabSize": 4, "insertSpaces": true });
+    for (name, text) in [
+        ("Cargo.toml", "[package]\nname  =  \"x\"\n"),
+        ("deploy.toml", "kind  =  \"Deployment\"\nversion = 1\n"),
+        ("pod.json", "{ \"kind\": \"Pod\", \"version\": \"v1\" }\n"),
+        ("cases.toml", "kind = \"cases\"\n"),
+        ("notes.md", "kind  =  \"overlay\"\n[[slot]]\nname = \"a\"\n"),
+    ] {
+        let path = folder.write(name, "");
+        editor.open(&path, text);
+        editor.settle(&path);
+        assert_eq!(editor.found(&path), Vec::<String>::new(), "{name}");
+        let document = json!({ "uri": address(&path) });
+        if !name.ends_with("json") {
+            assert_eq!(editor.ask("textDocument/formatting", json!({ "textDocument": document, "options": options })), Json::Null);
+        }
+        if name.ends_with("md") {
+            assert_eq!(editor.ask("textDocument/documentSymbol", json!({ "textDocument": document })), Json::Null);
+            let place = json!({ "textDocument": document, "position": { "line": 0, "character": 0 } });
+            assert_eq!(editor.ask("textDocument/completion", place), Json::Null);
+        }
+    }
+    // a slip of the pen in a rule file is none of another program
+    let path = folder.write("slip.toml", "");
+    editor.open(&path, "kind = \"overlai\"\nversion = 2\nname = \"x\"\n");
+    editor.settle(&path);
+    assert_eq!(editor.found(&path).len(), 1, "{:?}", editor.diagnostics);
+}
+
+#[test]
+fn diagnostics_are_cleared_where_they_were_shown() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let path = pack.write("rows.toml", &rows(""));
+    let other = pack.write("other.toml", "");
+    editor.open(&other, &rows("").replace("mine_rows", "other_rows"));
+    // an editor may write the address in its own way
+    let strange = address(&path).replace("rows.toml", "r%6Fws.toml");
+    let text = rows("[[pass]]\nname = \"build/x\"\ndo = \"ordr\"\n");
+    let document = json!({ "uri": strange, "languageId": "toml", "version": 1, "text": text });
+    editor.tell("textDocument/didOpen", json!({ "textDocument": document }));
+    editor.settle(&other);
+    assert_eq!(editor.diagnostics[&strange].len(), 1, "{:?}", editor.diagnostics);
+    editor.tell("textDocument/didClose", json!({ "textDocument": { "uri": strange } }));
+    editor.settle(&other);
+    assert!(editor.diagnostics.values().all(Vec::is_empty), "{:?}", editor.diagnostics);
+}
+
+#[test]
+fn a_closed_file_is_read_from_disk_again_in_all_packs_above() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let path = pack.write("rows.toml", &rows(""));
+    let manifest = std::fs::read_to_string(pack.0.join("pack.toml")).unwrap();
+    let text = manifest.replace("mine", "theirs").replace("base", "mine");
+    let above = pack.beside("theirs/pack.toml", &text);
+    editor.open(&path, &rows("[[pass]]\nname = \"build/x\"\ndo = \"ordr\"\n"));
+    editor.open(&above, &text);
+    editor.settle(&above);
+    assert_eq!(editor.found(&path).len(), 1, "{:?}", editor.diagnostics);
+    editor.close(&path);
+    editor.settle(&above);
+    assert!(editor.diagnostics.values().all(Vec::is_empty), "{:?}", editor.diagnostics);
 }
 
 #[test]
@@ -254,11 +322,25 @@ fn presets_of_other_programs_are_examined() {
     let path = folder.write("preset.json", "");
     let prompt = |name: &str, text: &str| json!({ "identifier": name, "name": name, "role": "system", "content": text });
     let order = json!([{ "character_id": 100_001, "order": [{ "identifier": "main_prompt", "enabled": true }, { "identifier": "spare", "enabled": false }] }]);
-    let preset = json!({ "chat_completion_source": "openai", "openai_max_context": 4096, "prompts": [prompt("main_prompt", "Hi {{usr}}, be kind."), prompt("spare", "Never sent.")], "prompt_order": order });
-    editor.open(&path, &serde_json::to_string_pretty(&preset).unwrap());
+    let preset = json!({ "chat_completion_source": "openai", "openai_max_context": 4096, "prompts": [prompt("main_prompt", "Hi {{ usr }}, {{usrlike}}, be kind."), prompt("spare", "Never sent.")], "prompt_order": order });
+    let text = serde_json::to_string_pretty(&preset).unwrap();
+    let unknown = |editor: &Editor| -> Vec<String> {
+        let all = editor.diagnostics.get(&address(&path)).into_iter().flatten().filter(|one| one["code"] == "macro.unknown");
+        all.map(|one| one["message"].as_str().unwrap().to_owned()).collect()
+    };
+    editor.open(&path, &text);
+    let actions = editor.settle(&path);
+    let found = unknown(&editor);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.iter().any(|message| message.contains("`{{usrlike}}`")), "{found:?}");
+    let titles: Vec<&Json> = actions.iter().map(|action| &action["title"]).collect();
+    assert_eq!(titles, ["Replace `usr` with `user`", "Fix all that tapster can fix in this file (1)"]);
+    // a text that is no JSON for a while
+    editor.change(&path, text.trim_end().trim_end_matches('}'));
     editor.settle(&path);
-    let codes: Vec<Json> = editor.diagnostics.get(&address(&path)).into_iter().flatten().map(|one| one["code"].clone()).collect();
-    assert!(codes.contains(&json!("macro.unknown")), "{:?}", editor.diagnostics);
+    editor.change(&path, &text);
+    editor.settle(&path);
+    assert_eq!(unknown(&editor), found);
 }
 
 #[test]

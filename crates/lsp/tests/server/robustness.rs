@@ -93,7 +93,7 @@ fn documents_that_are_no_files_and_files_elsewhere_are_answered() {
         let place = json!({ "textDocument": { "uri": uri }, "position": { "line": 4, "character": 6 } });
         let items = editor.ask("textDocument/completion", place.clone());
         assert!(items.as_array().unwrap().iter().any(|item| item["label"] == "order"), "{uri}");
-        for method in ["textDocument/hover", "textDocument/definition", "textDocument/documentSymbol", "textDocument/prepareRename"] {
+        for method in ["textDocument/hover", "textDocument/definition", "textDocument/documentSymbol"] {
             editor.ask(method, place.clone());
         }
         editor.tell("textDocument/didClose", json!({ "textDocument": { "uri": uri } }));
@@ -193,7 +193,7 @@ fn wrong_requests_have_errors_and_wrong_notifications_do_no_harm() {
     for (method, params, code) in [
         ("textDocument/noSuch", json!({}), -32601),
         ("textDocument/hover", json!({ "position": 3 }), -32602),
-        ("textDocument/rename", Json::Null, -32602),
+        ("textDocument/rename", Json::Null, -32601),
         ("workspace/executeCommand", json!({ "command": "no.such" }), -32602),
         ("tapster/preview", json!({ "pack": 3 }), -32602),
     ] {
@@ -220,9 +220,12 @@ fn a_message_that_cannot_be_read_is_answered() {
     let message = |json: &str| format!("Content-Length: {}\r\n\r\n{json}", json.len());
     let input = [
         message(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}"#),
+        message(r#"{"jsonrpc":"2.0","method":"$/setTrace","params":{"value":"off"}}"#),
         message(r#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#),
         message("{ no json"),
         message(r#"{"jsonrpc":"2.0","id":7,"method":5}"#),
+        message(r#"{"jsonrpc":"2.0","id":4294967296,"method":"textDocument/hover","params":{}}"#),
+        message(r#"{"jsonrpc":"2.0","id":{},"method":"textDocument/hover","params":{}}"#),
         message(r#"[1, 2]"#),
         "X-Other: 1\r\nContent-Length: 2\r\n\r\n{}".to_owned(),
         message(r#"{"jsonrpc":"2.0","id":2,"method":"shutdown","params":null}"#),
@@ -230,9 +233,10 @@ fn a_message_that_cannot_be_read_is_answered() {
     ];
     let (said, output) = exchange(input.concat());
     assert_eq!(said, Ok(true));
-    for wanted in ["\"id\":1", "-32700", "\"id\":7", "-32600", "\"id\":2"] {
+    for wanted in ["\"id\":1", "-32700", "\"id\":7", "-32600", "\"id\":2", "\"id\":4294967296"] {
         assert!(output.contains(wanted), "{wanted}: {output}");
     }
+    assert_eq!(output.matches("-32600").count(), 5, "{output}");
     // streams that end anywhere
     for end in ["", "Content-Length: 5", "Content-Length: 99\r\n\r\n{}", "\r\n\r\n", "Content-Length: 99999999999\r\n\r\n"] {
         let (said, _) = exchange(end.to_owned());
