@@ -533,8 +533,8 @@ impl ExpressionCompiler<'_, '_, '_> {
     fn call(&mut self, at: usize, name: &str, of: Option<CompiledPart>, arguments: &[Pair<'_, Rule>]) -> PartResult {
         let span = source::place_in_text(&self.cx.pack.sources, self.node, self.start + at);
         let has_names = arguments.iter().any(|argument| argument.as_rule() == Rule::named);
-        let method = methods::find(name).filter(|method| method.is_named() && !has_names);
         let function = functions::FUNCTIONS.iter().enumerate().find(|(_, function)| function.name == name);
+        let method = methods::find(name).filter(|method| method.is_named() && !(has_names && function.is_some()));
         if method.is_none() && function.is_none() && TABLE_WORDS.contains(&name) {
             let help = "name this value as a [[value]] row, or a part of it; one item of a list is `.first()`, not `.take(1)`";
             let message = format!("`{name}` cannot stand here with these values: it takes only what tables say");

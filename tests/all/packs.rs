@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, Value as Json, json};
-use tapster::diag::{Report, SourceId, Sources};
+use tapster::diag::{DocumentNode, Report, SourceId, Sources};
 use tapster::machinery::pack::library::{files_of_shipped, shipped, shipped_names};
 use tapster::machinery::pack::{self, compact};
 use tapster::machinery::syntax::CompileContext;
@@ -223,7 +223,11 @@ fn compact_trees_are_those_of_the_files() {
             let mut sources = Sources::default();
             sources.add(path, &name, text);
             let newest = |root| pack::read::newest_tree(root, &sources);
-            assert!(newest(read) == newest(embedded), "{name}/{path}");
+            let (read, embedded) = (newest(read), newest(embedded));
+            let json = |tree: &Option<DocumentNode>| tree.as_ref().map(DocumentNode::to_json);
+            assert_eq!(json(&read), json(&embedded), "{name}/{path}");
+            // inside of a text with escapes, the places are those of the whole
+            assert!(read == embedded || text.contains('\\'), "{name}/{path}");
             assert_eq!(compact::read(SourceId::default(), text, &tree[..tree.len() - 1]), None, "{name}/{path}");
         }
     }
