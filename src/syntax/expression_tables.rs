@@ -364,7 +364,7 @@ impl<'p> TableWriter<'p> {
 
     /// A value. Conditions in it are about the scene.
     fn value(&mut self, pair: Pair<'p, Rule>) -> Option<TableNode> {
-        let around = (std::mem::replace(&mut self.bare, Some('$')), std::mem::replace(&mut self.is_partial, false));
+        let around = (self.bare.replace('$'), std::mem::replace(&mut self.is_partial, false));
         let value = self.choice(&pair);
         (self.bare, self.is_partial) = around;
         value
