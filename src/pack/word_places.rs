@@ -28,6 +28,8 @@ pub enum WordPlace {
     Merge,
     /// A table with `table`.
     Column,
+    /// A step that changes a text, and an edit of a list of them.
+    Step,
     /// A step with `scripts`.
     Scripts,
     /// A condition: its keys are paths and fields, unless it is a query.
@@ -46,7 +48,7 @@ pub enum WordPlace {
 
 use WordPlace::{
     Budget, Call, Column, Condition, Fact, Fields, File, Hook, Literal, Lookup, Matcher, Merge, Pass, Position, Query, Row, ScanSource,
-    Scripts, Value,
+    Scripts, Step, Value,
 };
 
 impl WordPlace {
@@ -68,10 +70,15 @@ impl WordPlace {
             (Row, "parameters" | "payload") => Literal,
             (Row, "args") => Fields,
             (Pass, "at") | (Position, "lost" | "on_lost") => Position,
+            // lists of steps; `then` is what version 1 called those of `scripts`
+            (Pass | Query | Scripts, "steps") | (Scripts, "then") | (Pass, "prepare") | (Matcher, "key" | "text") | (Step, "insert") => {
+                Step
+            }
             (Pass | Query | Row | ScanSource | Matcher | Hook | Fact, "where" | "when" | "that" | "while")
             | (Pass | Query, "since" | "after_last" | "spare" | "exempt" | "protect" | "unasked" | "always")
             | (Position, "before" | "after" | "of")
             | (Fact, "is")
+            | (Step | Scripts, "when")
             | (Pass, "absorb" | "stop" | "pick" | "next")
             | (Condition, "all" | "any" | "not" | "and" | "or" | "insert")
             | (_, "if")
@@ -97,7 +104,7 @@ impl WordPlace {
             (Condition, "all" | "any" | "not" | "and" | "or" | "insert") => around,
             (_, "if") | (Pass, "when") => Some('$'),
             (Fact, "is") => over.then_some('@'),
-            (Pass | Query, "where" | "while" | "after_last" | "protect" | "always") | (Position, _) => Some('@'),
+            (Pass | Query, "where" | "while" | "after_last" | "protect" | "always") | (Step | Scripts, "when") | (Position, _) => Some('@'),
             _ => None,
         }
     }
@@ -109,6 +116,7 @@ impl WordPlace {
             // a condition that is an expression has no key that would tell it from a value
             Condition if has("=") => Condition,
             Condition | Value => self.place_under("", has),
+            Step if has("scripts") => Scripts,
             place => place,
         }
     }

@@ -20,7 +20,7 @@ pub struct RenamedWord {
 
 use WordPlace::{
     Budget, Call, Column, Condition, Fact, Fields, File, Hook, Literal, Lookup, Matcher, Merge, Pass, Position, Query, Row, ScanSource,
-    Scripts, Value,
+    Scripts, Step, Value,
 };
 
 const fn word(place: WordPlace, old: &'static str, new: &'static str) -> RenamedWord {
@@ -121,7 +121,7 @@ impl WordPlace {
             Merge => "a merge of tables",
             Column => "`{ table = … }`",
             Scripts => "the step `scripts`",
-            Condition | Value | Fact | Row | Fields | Literal => "",
+            Condition | Value | Fact | Row | Step | Fields | Literal => "",
         }
     }
 
@@ -180,8 +180,8 @@ impl WordReader<'_> {
             NodeValue::Text(text) if text.starts_with('=') => read_expression(node),
             NodeValue::List(list) => {
                 for element in list {
-                    let place = if matches!(place, Value | Condition) { place_of(place, "", element) } else { place };
-                    self.read(element, place);
+                    let inside = place.place_of_element(&|key| element.get(key).is_some());
+                    self.read(element, inside);
                 }
             }
             NodeValue::Table(table) => {
@@ -192,7 +192,7 @@ impl WordReader<'_> {
                     }
                 }
                 for (key, field) in table.iter_mut().filter(|(key, _)| key.as_ref() != "=") {
-                    let inside = place_of(place, key, &field.node);
+                    let inside = place.place_under(key, &|sought| field.node.get(sought).is_some());
                     if inside != Literal {
                         self.read(&mut field.node, inside);
                     }
@@ -226,11 +226,6 @@ impl WordReader<'_> {
 /// Whether a text is probably meant as an expression; one may well begin with the mark.
 fn looks_like_expression(text: &str) -> bool {
     text.starts_with("= ") && ["$", "(", "==", "&&", "||", "."].iter().any(|mark| text.contains(mark))
-}
-
-/// What the keys of a value mean; the elements of a list are looked at one by one.
-fn place_of(place: WordPlace, key: &str, node: &DocumentNode) -> WordPlace {
-    place.place_under(key, &|sought| node.as_table().is_some_and(|table| table.contains_key(sought)))
 }
 
 fn is_old_word(key: &str) -> bool {

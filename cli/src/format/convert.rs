@@ -74,16 +74,6 @@ impl ConvertedTable<'_> {
     }
 }
 
-/// What the keys of a value mean that stands under a key, or is an element of a list (`""`).
-fn place_of(place: WordPlace, key: &str, value: &Value) -> WordPlace {
-    place.place_under(key, &|sought| value.as_table().is_some_and(|table| table.contains_key(sought)))
-}
-
-/// Whether the elements of a list mean what their keys say.
-fn is_classified_by_keys(place: WordPlace) -> bool {
-    matches!(place, WordPlace::Value | WordPlace::Condition)
-}
-
 /// A key without its quotes.
 fn unquote(key: &str) -> String {
     if !key.starts_with(['"', '\'']) {
@@ -113,16 +103,14 @@ impl FileConverter {
                         }
                     }
                     let value = inside.table.get(&name)?;
-                    let mut place = place_of(inside.place, &name, value);
+                    let mut place = inside.place.place_under(&name, &|key| value.get(key).is_some());
                     if let Some(word) = inside.find_word(&name, self.direction) {
                         *key = self.new_name(word);
                     }
                     let value = match value {
                         Value::Array(rows) => {
                             let row = rows.get(self.rows.get(&path)?.checked_sub(1)?)?;
-                            if is_classified_by_keys(place) {
-                                place = place_of(place, "", row);
-                            }
+                            place = place.place_of_element(&|key| row.get(key).is_some());
                             row
                         }
                         other => other,
@@ -146,7 +134,7 @@ impl FileConverter {
         for (n, key) in entry.path.iter_mut().enumerate() {
             let name = unquote(key);
             let value = inside.table.get(&name)?;
-            let place = place_of(inside.place, &name, value);
+            let place = inside.place.place_under(&name, &|key| value.get(key).is_some());
             let word = inside.find_word(&name, self.direction);
             if let Some(word) = word {
                 *key = self.new_name(word);
@@ -181,8 +169,8 @@ impl FileConverter {
             }
             (TomlValue::Array(array), Value::Array(values)) => {
                 for (item, value) in array.items.iter_mut().zip(values) {
-                    let place = if is_classified_by_keys(place) { place_of(place, "", value) } else { place };
-                    self.convert_value(&mut item.value, value, place)?;
+                    let inside = place.place_of_element(&|key| value.get(key).is_some());
+                    self.convert_value(&mut item.value, value, inside)?;
                 }
                 let (forced, broken) = (array.forced, array.broken);
                 *array = TomlArray::new(std::mem::take(&mut array.items), std::mem::take(&mut array.tail));
