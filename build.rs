@@ -150,11 +150,11 @@ impl CompactTree<'_> {
             Some(begin) => begin + at..begin + at + text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8),
             None => literal.clone(),
         };
-        self.written(&node, literal.clone(), &at);
+        self.tree_node(&node, literal.clone(), &at);
         Some(())
     }
 
-    fn written(&mut self, node: &TableNode, span: Range<usize>, place: &dyn Fn(usize) -> Range<usize>) {
+    fn tree_node(&mut self, node: &TableNode, span: Range<usize>, place: &dyn Fn(usize) -> Range<usize>) {
         match &node.data {
             TableData::Bool(holds) => self.open(if *holds { b't' } else { b'f' }, &span),
             TableData::Int(number) => {
@@ -173,14 +173,14 @@ impl CompactTree<'_> {
             TableData::List(list) => {
                 self.open(b'[', &span);
                 self.number(list.len());
-                list.iter().for_each(|node| self.written(node, place(node.at), place));
+                list.iter().for_each(|node| self.tree_node(node, place(node.at), place));
             }
             TableData::Table(fields) => {
                 self.open(b'{', &span);
                 self.number(fields.len());
                 for (key, node) in fields {
                     self.key(key, &place(node.at));
-                    self.written(node, place(node.at), place);
+                    self.tree_node(node, place(node.at), place);
                 }
             }
         }

@@ -11,7 +11,7 @@ use pest::iterators::{Pair, Pairs};
 
 use super::context::{CompileContext, ItemScope};
 use super::expression_grammar::{
-    self, ExpressionGrammar, PRECEDENCE, Rule, WrittenNumber, check_nesting, read_atom, read_number, read_string,
+    self, ExpressionGrammar, PRECEDENCE, Rule, WrittenNumber, check_nesting, is_word, read_atom, read_number, read_string,
 };
 use super::expression_tables::{ExpressionPlace, GROUPS, TABLE_WORDS, TableData, TableNode, read_tables};
 use crate::diag::{Code, DocumentNode, NodeValue, Sources, Span, TableField, limits, source};
@@ -21,8 +21,8 @@ use crate::terms::expression::{Comprehension, ComprehensionKind, Operation};
 use crate::terms::{Cond, CondTest, Select};
 use crate::text::{TextError, functions, methods};
 
-/// Functions with variables, and those that the compiler knows itself.
-const FORMS: [&str; 21] = [
+/// Functions with variables, and others that the compiler knows itself; the words of tables are [`TABLE_WORDS`].
+const FORMS: [&str; 14] = [
     "all",
     "exists",
     "exists_one",
@@ -37,13 +37,6 @@ const FORMS: [&str; 21] = [
     "orValue",
     "fact",
     "value",
-    "list",
-    "first",
-    "lookup",
-    "read",
-    "try",
-    "form",
-    "table",
 ];
 
 /// The most steps of an operand in which a beginning is sought that tables say.
@@ -266,7 +259,7 @@ impl ExpressionCompiler<'_, '_, '_> {
     }
 
     fn operand(&mut self, pair: Pair<'_, Rule>) -> PartResult {
-        if let Some((of, steps)) = self.written_operand(&pair) {
+        if let Some((of, steps)) = self.operand_of_tables(&pair) {
             return self.steps(of, steps);
         }
         let mut inner = pair.into_inner().peekable();
@@ -310,7 +303,7 @@ impl ExpressionCompiler<'_, '_, '_> {
     }
 
     /// What only tables say: the longest beginning of an operand that is such a call, and the steps behind it.
-    fn written_operand<'t>(&mut self, operand: &Pair<'t, Rule>) -> Option<(CompiledPart, std::vec::IntoIter<Pair<'t, Rule>>)> {
+    fn operand_of_tables<'t>(&mut self, operand: &Pair<'t, Rule>) -> Option<(CompiledPart, std::vec::IntoIter<Pair<'t, Rule>>)> {
         // each beginning is tried
         let parts: Vec<Pair<'t, Rule>> = operand.clone().into_inner().take(MOST_STEPS + 1).collect();
         if parts.len() > MOST_STEPS {
@@ -543,7 +536,7 @@ impl ExpressionCompiler<'_, '_, '_> {
         }
         if method.is_none() && function.is_none() {
             let known = methods::METHODS.iter().filter(|method| method.is_named()).map(|method| method.name);
-            let known = known.chain(functions::FUNCTIONS.iter().map(|function| function.name)).chain(FORMS);
+            let known = known.chain(functions::FUNCTIONS.iter().map(|function| function.name)).chain(FORMS).chain(TABLE_WORDS);
             let help = self.cx.report.words.help(name, known);
             self.cx.fail(Code::NameUnknown, span, format!("there is no function `{name}`"), help);
             return self.operation(at, Vec::new(), |_| Operation::Fault(format!("there is no function `{name}`").into()));
@@ -735,11 +728,6 @@ fn read_selection<'p>(pair: &Pair<'p, Rule>) -> Option<FieldSelection<'p>> {
         }
     }
     Some(FieldSelection { field, arguments, optional })
-}
-
-fn is_word(text: &str) -> bool {
-    let mut letters = text.chars();
-    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// The error at a position where parsing failed.

@@ -79,6 +79,12 @@ fn string_length(text: &str, quote: char, is_raw: bool) -> usize {
     at + end.len()
 }
 
+/// Whether a text is a name as variables and fields have it.
+pub(super) fn is_word(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
+}
+
 /// The name that a call without arguments is, or any other atom as it is.
 pub(super) fn read_atom(atom: Pair<'_, Rule>) -> Pair<'_, Rule> {
     let mut inner = atom.clone().into_inner();

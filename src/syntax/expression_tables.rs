@@ -11,7 +11,9 @@ use std::sync::Arc;
 use pest::Parser;
 use pest::iterators::Pair;
 
-use super::expression_grammar::{ExpressionGrammar, LENGTH, Rule, WrittenNumber, check_nesting, read_atom, read_number, read_string};
+use super::expression_grammar::{
+    ExpressionGrammar, LENGTH, Rule, WrittenNumber, check_nesting, is_word, read_atom, read_number, read_string,
+};
 
 /// What stands where the expression does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,17 +195,12 @@ fn text(at: usize, text: &str) -> TableNode {
     node(at, TableData::Text(text.to_owned()))
 }
 
-fn inner<'p>(pair: &Pair<'p, Rule>) -> Vec<Pair<'p, Rule>> {
+fn children<'p>(pair: &Pair<'p, Rule>) -> Vec<Pair<'p, Rule>> {
     pair.clone().into_inner().collect()
 }
 
 fn start(pair: &Pair<'_, Rule>) -> usize {
     pair.as_span().start()
-}
-
-fn is_word(text: &str) -> bool {
-    let mut letters = text.chars();
-    letters.next().is_some_and(|c| c.is_alphabetic() || c == '_') && letters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
 impl<'p> TableWriter<'p> {
@@ -216,7 +213,7 @@ impl<'p> TableWriter<'p> {
     }
 
     /// A value or condition in which a variable is the item.
-    fn within<T>(&mut self, variable: &Pair<'p, Rule>, write: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+    fn with_variable<T>(&mut self, variable: &Pair<'p, Rule>, write: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let name = variable.as_str().trim();
         if !is_word(name) || matches!(name, "outer" | "item" | "this" | "true" | "false" | "null") {
             return None;
@@ -235,14 +232,14 @@ impl<'p> TableWriter<'p> {
     }
 
     fn tests(&mut self, pair: Pair<'p, Rule>) -> Option<TableNode> {
-        match inner(&pair).as_slice() {
+        match children(&pair).as_slice() {
             [chain] if chain.as_rule() == Rule::chain => self.alternatives(chain),
             _ => self.remainder(&pair),
         }
     }
 
     fn alternatives(&mut self, chain: &Pair<'p, Rule>) -> Option<TableNode> {
-        let parts = inner(chain);
+        let parts = children(chain);
         if parts.iter().any(|part| part.as_rule() == Rule::or) {
             let sides = parts.split(|part| part.as_rule() == Rule::or);
             let list = sides.map(|side| self.conjunction(side)).collect::<Option<Vec<_>>>()?;
@@ -296,7 +293,7 @@ impl<'p> TableWriter<'p> {
 
     /// An operand that is true or false.
     fn truth(&mut self, pair: &Pair<'p, Rule>) -> Option<TableNode> {
-        let mut parts = inner(pair);
+        let mut parts = children(pair);
         let (operand, at) = (parts.pop()?, start(pair));
         let is_negated = match parts.as_slice() {
             [] => false,
@@ -371,7 +368,7 @@ impl<'p> TableWriter<'p> {
     }
 
     fn choice(&mut self, pair: &Pair<'p, Rule>) -> Option<TableNode> {
-        let parts = inner(pair);
+        let parts = children(pair);
         let at = start(pair);
         match parts.as_slice() {
             [chain] if chain.as_rule() == Rule::chain => self.chain(chain),
@@ -389,20 +386,20 @@ impl<'p> TableWriter<'p> {
     }
 
     fn chain(&mut self, chain: &Pair<'p, Rule>) -> Option<TableNode> {
-        let parts = inner(chain);
+        let parts = children(chain);
         let at = start(chain);
         if let [operand] = parts.as_slice() {
-            if inner(operand).len() == 1 {
-                let part = self.operand(&inner(operand).pop()?)?;
+            if children(operand).len() == 1 {
+                let part = self.operand(&children(operand).pop()?)?;
                 return self.finish(part).map(|data| node(at, data));
             }
-            let is_signed = inner(operand).first().is_some_and(|sign| sign.as_rule() == Rule::neg);
+            let is_signed = children(operand).first().is_some_and(|sign| sign.as_rule() == Rule::neg);
             if let Some(Part::Literal(number)) = is_signed.then(|| self.unary(operand)).flatten() {
                 return Some(node(at, number));
             }
         }
         if parts.len() > 1 && parts.iter().skip(1).step_by(2).all(|operator| operator.as_rule() == Rule::add) {
-            return self.joined_text(at, &parts);
+            return self.text_with_holes(at, &parts);
         }
         let condition = self.alternatives(chain)?;
         // `= a` is a field and no condition
@@ -410,7 +407,7 @@ impl<'p> TableWriter<'p> {
     }
 
     /// `'a ' + b`: a text with holes.
-    fn joined_text(&mut self, at: usize, parts: &[Pair<'p, Rule>]) -> Option<TableNode> {
+    fn text_with_holes(&mut self, at: usize, parts: &[Pair<'p, Rule>]) -> Option<TableNode> {
         let (mut joined, mut has_text) = (String::new(), false);
         for operand in parts.iter().step_by(2) {
             match self.unary(operand)? {
@@ -449,7 +446,7 @@ impl<'p> TableWriter<'p> {
 
     /// An operand with a sign that is its own.
     fn unary(&mut self, pair: &Pair<'p, Rule>) -> Option<Part<'p>> {
-        let mut parts = inner(pair);
+        let mut parts = children(pair);
         let operand = self.operand(&parts.pop()?)?;
         match (operand, parts.as_slice()) {
             (Part::Brackets(pair), []) => Some(Part::Value(self.value(pair)?.data)),
@@ -479,14 +476,14 @@ impl<'p> TableWriter<'p> {
 
     /// `cel.bind(name, value, body)`: a query of one element.
     fn bind(&mut self, group: &str, select: &Pair<'p, Rule>) -> Option<Part<'p>> {
-        let [name, arguments] = inner(select).try_into().ok()?;
-        let [variable, value, body] = inner(&arguments).try_into().ok()?;
+        let [name, arguments] = children(select).try_into().ok()?;
+        let [variable, value, body] = children(&arguments).try_into().ok()?;
         if (group, name.as_str()) != ("cel", "bind") {
             return None;
         }
         let at = start(&value);
         let value = self.value(value)?;
-        let body = self.within(&variable, |this| this.value(body))?;
+        let body = self.with_variable(&variable, |this| this.value(body))?;
         let mut query = ItemsQuery { is_single: true, ..ItemsQuery::default() };
         query.add("of", at, TableData::List(vec![value]));
         query.add("take", at, TableData::Int(1));
@@ -509,7 +506,7 @@ impl<'p> TableWriter<'p> {
             (Rule::string, _) => Part::Literal(TableData::Text(plain_text(read_string(&atom).ok()?)?)),
             (Rule::list, _) => {
                 let elements = atom.into_inner().map(|element| {
-                    let [element] = inner(&element).try_into().ok()?;
+                    let [element] = children(&element).try_into().ok()?;
                     self.value(element)
                 });
                 Part::Value(TableData::List(elements.collect::<Option<Vec<_>>>()?))
@@ -517,7 +514,7 @@ impl<'p> TableWriter<'p> {
             (Rule::table, _) => {
                 let mut fields: Vec<(String, TableNode)> = Vec::new();
                 for entry in atom.into_inner() {
-                    let [key, value] = inner(&entry).try_into().ok()?;
+                    let [key, value] = children(&entry).try_into().ok()?;
                     let key = read_string(&only_string(&key)?).ok()?;
                     let is_plain = !key.starts_with(['$', '@']) && !FORM_KEYS.contains(&key.as_str());
                     if !is_plain || fields.iter().any(|(known, _)| *known == key) {
@@ -528,8 +525,8 @@ impl<'p> TableWriter<'p> {
                 Part::Value(TableData::Table(fields))
             }
             (Rule::call, _) => {
-                let [name, arguments] = inner(&atom).try_into().ok()?;
-                return self.call(at, name.as_str(), None, &inner(&arguments));
+                let [name, arguments] = children(&atom).try_into().ok()?;
+                return self.call(at, name.as_str(), None, &children(&arguments));
             }
             (Rule::conditional, _) => Part::Brackets(atom),
             _ => return None,
@@ -550,7 +547,7 @@ impl<'p> TableWriter<'p> {
     }
 
     fn step(&mut self, part: Part<'p>, step: &Pair<'p, Rule>) -> Option<Part<'p>> {
-        let parts = inner(step);
+        let parts = children(step);
         let at = start(step);
         if parts.iter().any(|part| part.as_rule() == Rule::optional) {
             return None;
@@ -560,7 +557,7 @@ impl<'p> TableWriter<'p> {
                 let field = Some(field.as_str()).filter(|field| is_word(field) && *field != "outer")?;
                 self.select(at, part, field)
             }
-            (Rule::select, [method, arguments]) => self.call(at, method.as_str(), Some(part), &inner(arguments)),
+            (Rule::select, [method, arguments]) => self.call(at, method.as_str(), Some(part), &children(arguments)),
             (Rule::index, [index]) => {
                 let Part::Reference(reference) = part else { return None };
                 let key = only_string(index).and_then(|key| read_string(&key).ok());
@@ -603,11 +600,11 @@ impl<'p> TableWriter<'p> {
         }
         let named = arguments.iter().filter(|argument| argument.as_rule() == Rule::named);
         let positional: Vec<Pair<'p, Rule>> = arguments.iter().filter(|argument| argument.as_rule() != Rule::named).cloned().collect();
-        let by_name = named.map(|argument| <[Pair<'p, Rule>; 2]>::try_from(inner(argument)).ok()).collect::<Option<Vec<_>>>()?;
+        let by_name = named.map(|argument| <[Pair<'p, Rule>; 2]>::try_from(children(argument)).ok()).collect::<Option<Vec<_>>>()?;
         let is_plain = by_name.is_empty();
         if let Some(Part::Query(query)) = of {
             if (query.is_single || query.has(&["join"])) && is_plain && is_test(name, positional.len()) {
-                let test = self.method_test(name, &positional)?;
+                let test = self.method_test(at, name, &positional)?;
                 return self.test_value(at, Part::Query(query), test).map(Part::Condition);
             }
             return self.query(at, name, query, &positional, &by_name);
@@ -641,12 +638,12 @@ impl<'p> TableWriter<'p> {
                     return None;
                 }
                 let first = (name.to_owned(), self.value(first.clone())?);
-                self.named(first, &by_name)
+                self.table_by_name(first, &by_name)
             }
             (test, Some(of), arguments)
                 if is_plain && matches!(of, Part::Reference(_) | Part::Value(_)) && is_test(test, arguments.len()) =>
             {
-                let test = self.method_test(test, arguments)?;
+                let test = self.method_test(at, test, arguments)?;
                 self.test_value(at, of, test).map(Part::Condition)
             }
             (name, of, positional) if !CEL_NAMES.contains(&name) => {
@@ -659,7 +656,9 @@ impl<'p> TableWriter<'p> {
                     (None, []) => None,
                     _ => return None,
                 };
-                let Part::Value(TableData::Table(mut fields)) = self.named(("fn".into(), text(at, name)), &by_name)? else { return None };
+                let Part::Value(TableData::Table(mut fields)) = self.table_by_name(("fn".into(), text(at, name)), &by_name)? else {
+                    return None;
+                };
                 if main.is_some() && fields.iter().any(|(key, _)| key == "of") {
                     return None;
                 }
@@ -673,7 +672,7 @@ impl<'p> TableWriter<'p> {
     }
 
     /// A table of a first key and of values by name.
-    fn named(&mut self, first: (String, TableNode), by_name: &[[Pair<'p, Rule>; 2]]) -> Option<Part<'p>> {
+    fn table_by_name(&mut self, first: (String, TableNode), by_name: &[[Pair<'p, Rule>; 2]]) -> Option<Part<'p>> {
         let mut fields = vec![first];
         for [name, value] in by_name {
             let name = name.as_str().trim();
@@ -694,7 +693,8 @@ impl<'p> TableWriter<'p> {
         }
     }
 
-    fn method_test(&mut self, name: &str, arguments: &[Pair<'p, Rule>]) -> Option<TableData> {
+    /// The test that a method of a value is; `at` is where it stands.
+    fn method_test(&mut self, at: usize, name: &str, arguments: &[Pair<'p, Rule>]) -> Option<TableData> {
         let word = |word: &str, test: TableNode| TableData::Table(vec![(word.to_owned(), test)]);
         let argument = match arguments {
             [] => None,
@@ -702,8 +702,8 @@ impl<'p> TableWriter<'p> {
             _ => None,
         };
         Some(match (name, argument) {
-            ("isEmpty", None) => word("nonempty", node(0, TableData::Bool(false))),
-            ("given", None) => word("given", node(0, TableData::Bool(true))),
+            ("isEmpty", None) => word("nonempty", node(at, TableData::Bool(false))),
+            ("given", None) => word("given", node(at, TableData::Bool(true))),
             ("matches", Some(pattern)) => {
                 let is_pattern = matches!(&pattern.data, TableData::Text(text)
                     if is_reference(text) || is_pattern(text));
@@ -713,7 +713,7 @@ impl<'p> TableWriter<'p> {
             ("contains" | "meets" | "every", Some(value)) => word(name, value),
             ("between", None) => {
                 let bounds = arguments.iter().map(|bound| self.value(bound.clone())).collect::<Option<Vec<_>>>()?;
-                word("between", node(0, TableData::List(bounds)))
+                word("between", node(at, TableData::List(bounds)))
             }
             _ => return None,
         })
@@ -776,7 +776,7 @@ impl<'p> TableWriter<'p> {
             _ if !by_name.is_empty() => return None,
             ("appendTo", [list]) if !query.is_single => query.keys.push(("append_to".into(), self.value(list.clone())?)),
             ("filter" | "exists" | "count", [variable, condition]) if !query.is_single => {
-                let condition = self.within(variable, |this| this.condition(Some('@'), condition.clone()))?;
+                let condition = self.with_variable(variable, |this| this.condition(Some('@'), condition.clone()))?;
                 query.keys.push(("where".into(), condition));
                 match name {
                     "exists" => query.is_test = true,
@@ -786,22 +786,22 @@ impl<'p> TableWriter<'p> {
             }
             ("count", []) if !query.is_single => query.add("count", at, TableData::Bool(true)),
             ("groupBy", [variable, value]) if !query.is_single => {
-                let value = self.within(variable, |this| this.value(value.clone()))?;
+                let value = self.with_variable(variable, |this| this.value(value.clone()))?;
                 query.keys.push(("group_by".into(), value));
             }
             ("sortBy", [variable, key]) if !query.is_single => {
-                let keys = self.within(variable, |this| this.sort_keys(key.clone()))?;
+                let keys = self.with_variable(variable, |this| this.sort_keys(key.clone()))?;
                 query.keys.push(("by".into(), node(start(key), TableData::List(keys))));
             }
             ("skip", [count]) if !query.is_single => query.keys.push(("skip".into(), self.value(count.clone())?)),
             ("take", [count]) if !query.is_single => {
                 let count = self.value(count.clone())?;
-                query.keys.push(("take".into(), several(&query, count)?));
+                query.keys.push(("take".into(), take_count(&query, count)?));
             }
             ("last", [count]) if !query.is_single => {
                 query.add("end", at, TableData::Text("last".into()));
                 let count = self.value(count.clone())?;
-                query.keys.push(("take".into(), several(&query, count)?));
+                query.keys.push(("take".into(), take_count(&query, count)?));
             }
             ("first" | "last", []) if !query.is_single && !query.has(&["group_by"]) => {
                 if name == "last" {
@@ -811,7 +811,7 @@ impl<'p> TableWriter<'p> {
                 query.is_single = true;
             }
             ("map", [variable, value]) if !query.has(&["get"]) => {
-                let value = self.within(variable, |this| this.value(value.clone()))?;
+                let value = self.with_variable(variable, |this| this.value(value.clone()))?;
                 query.keys.push(("get".into(), value));
             }
             _ => return None,
@@ -821,14 +821,14 @@ impl<'p> TableWriter<'p> {
 
     /// `-e.order`, `[e.order, e.name]`.
     fn sort_keys(&mut self, pair: Pair<'p, Rule>) -> Option<Vec<TableNode>> {
-        let [chain] = inner(&pair).try_into().ok()?;
-        let [unary] = inner(&chain).try_into().ok()?;
-        let mut parts = inner(&unary);
+        let [chain] = children(&pair).try_into().ok()?;
+        let [unary] = children(&chain).try_into().ok()?;
+        let mut parts = children(&unary);
         let (operand, at) = (parts.pop()?, start(&unary));
-        if let ([list], []) = (inner(&operand).as_slice(), parts.as_slice())
+        if let ([list], []) = (children(&operand).as_slice(), parts.as_slice())
             && list.as_rule() == Rule::list
         {
-            let keys = list.clone().into_inner().map(|element| self.sort_keys(inner(&element).pop()?)?.pop());
+            let keys = list.clone().into_inner().map(|element| self.sort_keys(children(&element).pop()?)?.pop());
             return keys.collect();
         }
         let Part::Reference(key) = self.operand(&operand)? else { return None };
@@ -854,13 +854,13 @@ fn is_test(name: &str, arguments: usize) -> bool {
 fn only_string<'p>(value: &Pair<'p, Rule>) -> Option<Pair<'p, Rule>> {
     let mut inside = value.clone();
     while matches!(inside.as_rule(), Rule::conditional | Rule::chain | Rule::unary | Rule::operand) {
-        [inside] = inner(&inside).try_into().ok()?;
+        [inside] = children(&inside).try_into().ok()?;
     }
     (inside.as_rule() == Rule::string).then_some(inside)
 }
 
 /// How many items are taken: with one, tables mean the item and not a list of it, unless they count in groups.
-fn several(query: &ItemsQuery, count: TableNode) -> Option<TableNode> {
+fn take_count(query: &ItemsQuery, count: TableNode) -> Option<TableNode> {
     (query.has(&["group_by"]) || count.data != TableData::Int(1)).then_some(count)
 }
 
