@@ -3,6 +3,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that panics has failed")]
 
+use serde_json::{Value as Json, json};
 use tapster::machinery::build::evaluate;
 use tapster::machinery::pack::read::newest_words;
 use tapster::machinery::syntax::expression_tables;
@@ -11,7 +12,7 @@ use tapster::machinery::text::{functions, methods};
 use tapster::{Ruleset, Value};
 
 fn run(rules: &Ruleset, text: &str) -> Result<Value, String> {
-    evaluate(rules, text, &Value::from(&serde_json::json!({ "a": { "b": [1, 2, 3] }, "text": "Ines" })))
+    evaluate(rules, text, &Value::from(&json!({ "a": { "b": [1, 2, 3] }, "text": "Ines" })))
 }
 
 #[test]
@@ -35,8 +36,8 @@ fn every_prefix_has_an_answer() {
     }
 }
 
-/// The texts of rule files that are expressions.
-fn shipped_expressions() -> Vec<String> {
+/// The expressions of a rule file, with the `=` before them.
+pub(crate) fn expressions_of(file: &str) -> Vec<String> {
     fn collect(value: &toml::Value, out: &mut Vec<String>) {
         match value {
             toml::Value::String(text) if text.starts_with('=') && !text.starts_with("==") => out.push(text.clone()),
@@ -46,14 +47,20 @@ fn shipped_expressions() -> Vec<String> {
         }
     }
     let mut out = Vec::new();
+    collect(&toml::Value::Table(file.parse().expect("TOML")), &mut out);
+    out
+}
+
+/// The texts of rule files that are expressions.
+fn shipped_expressions() -> Vec<String> {
+    let mut out = Vec::new();
     let mut open: Vec<std::path::PathBuf> =
         ["rules", "tests/replay-fresh"].map(|folder| std::path::Path::new(env!("CHECKOUT")).join(folder)).into();
     while let Some(path) = open.pop() {
         if path.is_dir() {
             open.extend(std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path()));
         } else if path.extension().is_some_and(|ending| ending == "toml") {
-            let text = std::fs::read_to_string(&path).expect("a text");
-            collect(&toml::Value::Table(text.parse().expect("TOML")), &mut out);
+            out.extend(expressions_of(&std::fs::read_to_string(&path).expect("a text")));
         }
     }
     out
@@ -169,16 +176,79 @@ fn expressions_are_read_as_the_tables_that_they_say() {
     for (kind, cases) in &cases {
         for (expression, table) in cases.as_table().expect("a table") {
             let key = if kind == "set" { "set.x" } else { "where" };
-            let read = |value: String| {
-                let words = newest_words(&format!("kind = 'lore'\nversion = 2\n[[pass]]\nname = 'lore/x'\n{key} = {value}\n"));
-                words.and_then(|words| words.pointer(&format!("/pass/0/{}", key.replace('.', "/"))).cloned())
-            };
-            let written = read(toml::Value::String(format!("= {expression}")).to_string());
+            let written = read_in_pass(key, &written(expression));
             let expected = match table.as_str() {
-                Some("") => Some(serde_json::json!({ "=": expression })),
-                _ => read(table.to_string()),
+                Some("") => Some(json!({ "=": expression })),
+                _ => read_in_pass(key, &table.to_string()),
             };
             assert_eq!(written, expected, "{expression}");
         }
+    }
+}
+
+/// An expression as it is written in a rule file.
+fn written(expression: &str) -> String {
+    toml::Value::String(format!("= {expression}")).to_string()
+}
+
+/// What the engine reads under a key of a pass.
+fn read_in_pass(key: &str, value: &str) -> Option<Json> {
+    let words = newest_words(&format!("kind = 'lore'\nversion = 2\n[[pass]]\nname = 'lore/x'\n{key} = {value}\n"))?;
+    words.pointer(&format!("/pass/0/{}", key.replace('.', "/"))).cloned()
+}
+
+/// A field or a key of data may be called like a function, a group or a word of tables.
+#[test]
+fn keys_that_are_words_stay_keys() {
+    let rules = Ruleset::open("base", &[]).expect("pack `base` compiles");
+    let words = expression_tables::CEL_NAMES.iter().chain(&expression_tables::SHARED_NAMES);
+    let words = words.chain(&expression_tables::TABLE_WORDS).chain(&expression_tables::GROUPS);
+    for word in words.chain(&["of", "not", "any", "and", "is", "if", "steps", "scripts", "none", "fn", "op", "path"]) {
+        let data = format!("{{'{word}': {{'{word}': 1}}}}.{word}.{word} == 1");
+        assert_eq!(run(&rules, &data), Ok(Value::Bool(true)), "{data}");
+        let reference = format!("@{word}");
+        assert_eq!(read_in_pass("set.x", &written(&format!("[{word}]"))), Some(json!([reference])), "{word}");
+        assert_eq!(read_in_pass(&format!("set.{word}"), "{ a = [] }"), Some(json!({ "a": [] })), "{word}");
+        let test = read_in_pass("where", &written(&format!("{word} == 1"))).unwrap_or_default();
+        assert!(test == json!({ *word: 1 }) || test == json!({ format!("@{word}"): 1 }), "{test}");
+    }
+    // a list under a field `steps` holds no steps
+    let choice = json!({ "if": { "@a": true }, "then": "@b", "else": "@c" });
+    assert_eq!(read_in_pass("set.steps", "[{ when = '= a ? b : c' }]"), Some(json!([{ "when": choice }])));
+}
+
+/// Where a condition stands, a choice is one as a whole, and a call is a test; where a value stands, both are values.
+#[test]
+fn conditions_are_known_by_their_places() {
+    let head = "kind = 'lore'\nversion = 2\n[[pass]]\nname = 'lore/x'\n";
+    for (rows, place, is_condition) in [
+        ("where = X", "/pass/0/where", true),
+        ("when = X", "/pass/0/when", true),
+        ("steps = [{ trim = 'both', when = X }]", "/pass/0/steps/0/when", true),
+        ("[[pass.steps]]\nwhen = X", "/pass/0/steps/0/when", true),
+        ("steps = [{ scripts = '$x', when = X }]", "/pass/0/steps/0/when", true),
+        ("steps = [{ scripts = '$x', steps = [{ when = X }] }]", "/pass/0/steps/0/steps/0/when", true),
+        ("edit.steps.insert = { when = X }", "/pass/0/edit/steps/insert/when", true),
+        ("prepare = [{ when = X }]", "/pass/0/prepare/0/when", true),
+        ("[[matcher]]\nname = 'x'\nkey = [{ when = X }]", "/matcher/0/key/0/when", true),
+        ("set.x = { of = 'entries', where = X }", "/pass/0/set/x/where", true),
+        ("set.x = { of = 'entries', steps = [{ when = X }] }", "/pass/0/set/x/steps/0/when", true),
+        ("set.x = { if = X, then = 1 }", "/pass/0/set/x/if", true),
+        ("at = { before = X }", "/pass/0/at/before", true),
+        ("[[fact]]\nname = 'x'\nis = X", "/fact/0/is", true),
+        ("set.when = X", "/pass/0/set/when", false),
+        ("set.x = { when = X }", "/pass/0/set/x/when", false),
+        ("set.x = X", "/pass/0/set/x", false),
+        ("steps = [{ suffix = X }]", "/pass/0/steps/0/suffix", false),
+        ("steps = [{ expand = 'macro', with = { when = X } }]", "/pass/0/steps/0/with/when", false),
+    ] {
+        let read = |expression: &str| {
+            let words = newest_words(&format!("{head}{}\n", rows.replace('X', &written(expression))));
+            words.and_then(|words| words.pointer(place).cloned()).unwrap_or_default()
+        };
+        let (choice, call) = (read("a ? b : c"), read("fact('x')"));
+        assert_eq!(choice.get("=").is_some(), is_condition, "{rows}: {choice}");
+        assert_eq!(call.get("fact").is_some(), is_condition, "{rows}: {call}");
+        assert_eq!((choice.get("if").is_some(), call.get("is").is_some()), (!is_condition, !is_condition), "{rows}");
     }
 }

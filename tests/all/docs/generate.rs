@@ -8,7 +8,6 @@ use tapster::machinery::macros::functions::MACRO_FUNCTIONS;
 use tapster::machinery::pack::words::WORDS;
 use tapster::machinery::pack::{KINDS, Schemas};
 use tapster::machinery::syntax::{conditions, selections, steps};
-use tapster::machinery::terms::calc;
 use tapster::machinery::text::functions::FUNCTIONS;
 use tapster::machinery::text::methods::METHODS;
 use tapster::machinery::verbs::{SHARED, VERBS};
@@ -47,26 +46,24 @@ pub(crate) fn block(what: &str) -> String {
         ("terms", verb) => terms(verb),
         ("tests", _) => tests(),
         ("steps", _) => table(["step", "does"], steps::STEPS.iter().map(|(name, doc)| [code(name), (*doc).to_owned()])),
-        ("calc", _) => {
-            let names: Vec<String> = calc::NAMES.iter().map(|(name, _)| code(name)).collect();
-            let grammar = super::pages::read("grammar/calc.pest");
-            format!("```text\n{grammar}```\n\nFunctions: {}.\n", names.join(", "))
-        }
         ("functions", _) => functions(),
         ("methods", _) => {
             let named = METHODS.iter().filter(|method| method.is_named());
-            table(["function", "example, which is true"], named.map(|method| [code(method.name), code(method.example)]))
+            // each names its function
+            table(["example, which is true"], named.map(|method| [code(method.example)]))
         }
         ("words", _) => {
-            let cells = WORDS.iter().map(|word| {
+            let mut rows: Vec<[String; 3]> = Vec::new();
+            for word in WORDS {
                 let values = |new: bool| word.values.iter().map(|(a, b)| format!(", `{}`", if new { b } else { a })).collect::<String>();
-                [
-                    word.place.title().to_owned(),
-                    format!("{}{}", code(word.old), values(false)),
-                    format!("{}{}", code(word.new), values(true)),
-                ]
-            });
-            table(["in", "version 1", "version 2"], cells)
+                let place = word.place.title();
+                let (old, new) = (format!("{}{}", code(word.old), values(false)), format!("{}{}", code(word.new), values(true)));
+                match rows.iter_mut().find(|[_, known, renamed]| *known == old && *renamed == new) {
+                    Some([places, ..]) => *places = format!("{places}, {place}"),
+                    None => rows.push([place.to_owned(), old, new]),
+                }
+            }
+            table(["in", "version 1", "version 2"], rows)
         }
         ("macro_functions", _) => {
             let effects = |effects: bool| if effects { "yes" } else { "" }.to_owned();

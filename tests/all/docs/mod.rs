@@ -18,6 +18,7 @@ use std::path::Path;
 
 use tapster::machinery::pack::KINDS;
 use tapster::machinery::pack::library::shipped_names;
+use tapster::machinery::terms::calc;
 use tapster::machinery::text::TextLimits;
 use tapster::{Ruleset, Scene, WorkLimits, run};
 
@@ -207,6 +208,15 @@ fn the_page_of_scene_files_names_every_key() {
     let list = said.split_once("known here: ").and_then(|(_, rest)| rest.split_once(';')).expect("the keys are listed").0;
     let known: BTreeSet<&str> = list.split(", ").collect();
     assert_eq!(shown, known);
+}
+
+#[test]
+fn the_page_of_values_names_every_function_of_calc() {
+    let page = read("docs/reference/language/values.md");
+    let section = page.split("\n## ").find(|section| section.starts_with("calc\n")).expect("a section `calc`");
+    let sentence = section.split_once("Functions are ").expect("a list of functions").1.split_once('.').expect("its end").0;
+    let known: BTreeSet<&str> = calc::NAMES.iter().map(|(name, _)| *name).collect();
+    assert_eq!(words(sentence).collect::<BTreeSet<_>>(), known);
 }
 
 /// Every program that an application is told to start can be started in its pack.
