@@ -103,7 +103,7 @@ enum FileRole {
 
 /// What a file is, by its path inside the pack.
 fn role(path: &str) -> FileRole {
-    let rules = is_rule_file(path);
+    let rules = is_rule_file(Path::new(path));
     let folders: Vec<&str> = path.split('/').rev().skip(1).collect();
     if path.ends_with(".rhai") || (folders.contains(&"templates") && !rules) {
         FileRole::Asset
@@ -130,8 +130,10 @@ pub fn is_schema(path: &str, bytes: &[u8]) -> bool {
     root.get("$schema").is_some() && !root.get("kind").is_some_and(serde_json::Value::is_string)
 }
 
-fn is_rule_file(path: &str) -> bool {
-    path.ends_with(".toml") || path.ends_with(".json")
+/// Whether a path is that of a rule file, by its ending.
+#[must_use]
+pub fn is_rule_file(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "toml" || ending == "json")
 }
 
 /// Whether a folder looks like a pack.
@@ -148,6 +150,13 @@ pub fn packs_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = packs.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// The folder of the pack that a file lies in.
+#[must_use]
+pub fn pack_around(path: &Path) -> Option<PathBuf> {
+    let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
+    path.ancestors().skip(1).take(limits::CHAIN).map(named).find(|folder| is_pack(folder))
 }
 
 /// Whether a path is an existing folder.

@@ -97,6 +97,9 @@ pub(super) fn embedded_tree(name: &str, file: &RuleFile) -> Option<&'static [u8]
     is_embedded(name, file).then(|| find(shipped_trees(), &format!("{name}/{}", file.path_in_pack))).flatten()
 }
 
+/// The pack that is used where none is named.
+pub const DEFAULT_PACK: &str = "base";
+
 /// How the places of shipped packs begin in messages.
 pub const SHIPPED: &str = "rules/";
 

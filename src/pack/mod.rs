@@ -42,7 +42,7 @@ pub(crate) use allow::AllowedWarning;
 pub use expressions::table_of;
 pub use files::{PackFiles, RuleFile};
 pub use layer::RemovedRow;
-pub use library::{PackLibrary, PackShelf};
+pub use library::{DEFAULT_PACK, PackLibrary, PackShelf};
 pub use read::{RuleDocument, UnreadTexts};
 pub use ruleset::Ruleset;
 pub use schemas::Schemas;
@@ -81,7 +81,7 @@ pub const KINDS: &[(&str, &str)] = &[
 ];
 
 /// Which pack to load.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Start {
     /// A pack's folder.
     Folder(PathBuf),
@@ -94,9 +94,20 @@ impl Start {
     #[must_use]
     pub fn typed(text: &str) -> Start {
         let path = Path::new(text);
-        let is_path = text.contains(['/', '\\']) || matches!(text, "." | "..") || files::is_folder(path);
-        if is_path { Start::Folder(path.to_owned()) } else { Start::Name(text.to_owned()) }
+        if is_path(text) || files::is_folder(path) { Start::Folder(path.to_owned()) } else { Start::Name(text.to_owned()) }
     }
+
+    /// Reads what a file says. `path` is where the text leads from the folder of the file: that folder if the text holds a `/`, or
+    /// if a pack lies there, otherwise a name.
+    #[must_use]
+    pub fn named(text: &str, path: PathBuf) -> Start {
+        if is_path(text) || files::is_pack(&path) { Start::Folder(path) } else { Start::Name(text.to_owned()) }
+    }
+}
+
+/// Whether a text is written as a path, which the name of a pack cannot be.
+fn is_path(text: &str) -> bool {
+    text.contains(['/', '\\']) || matches!(text, "." | "..")
 }
 
 /// A file that is merged over the pack.

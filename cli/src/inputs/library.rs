@@ -13,12 +13,9 @@ use crate::model::{Pack, Value};
 use crate::output::Console;
 use crate::pack::files::{packs_in, parent, read_folder};
 use crate::pack::library::{self, shipped, shipped_readers};
-use crate::pack::{Overlay, PackShelf, Ruleset, Start};
+use crate::pack::{DEFAULT_PACK, Overlay, PackShelf, Ruleset, Start};
 use crate::share::index::LOCK_FILE;
 use crate::share::{PackLock, ShareFault};
-
-/// The pack that is used if none is named.
-pub(crate) const DEFAULT_PACK: &str = "base";
 
 /// The help text of `--pack`, which names the shipped packs that read files of other programs.
 pub(crate) fn pack_help() -> String {

@@ -201,12 +201,7 @@ impl SceneReader {
 
     /// The folder of a pack, relative to the scene file, or the name of a pack.
     fn pack(&self, text: &str) -> Start {
-        let beside = self.base.join(text);
-        if text.contains(['/', '\\']) || crate::pack::files::is_pack(&beside) {
-            Start::Folder(beside)
-        } else {
-            Start::Name(text.to_owned())
-        }
+        Start::named(text, self.base.join(text))
     }
 
     fn wrong(&mut self, node: &DocumentNode, wanted: &str) {

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::diag::{Code, Diagnostic, Report, Sources, limits, short, suggest};
+use crate::diag::{Code, Diagnostic, Report, Sources, short, suggest};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::files::{decode_utf8, path_text, read_bytes, too_costly};
 use crate::inputs::{BuildParts, TemplateReference, library};
 use crate::model::Value;
 use crate::output::Console;
-use crate::pack::files::is_pack;
+use crate::pack::files::pack_around;
 use crate::pack::{OpenedTemplate, Overlay, PackLibrary, RuleFile, Ruleset, Start, json, open_template, read, toml};
 use crate::template::TemplateContract;
 
@@ -222,10 +222,4 @@ pub(crate) fn pack_of(task: Option<&str>, library: &dyn PackLibrary) -> Result<S
     let help = suggest::help(task, known.iter().map(String::as_str));
     let help = help.unwrap_or_else(|| "name the pack that has it with `--pack`, or its folder's parent in `TAPSTER_PACKS`".into());
     Err(Box::new(Diagnostic::new(Code::NameUnknown, format!("no pack here has the task `{}`", short::word(task))).help(help)))
-}
-
-/// The folder of the pack that a file lies in.
-pub(crate) fn pack_around(path: &Path) -> Option<PathBuf> {
-    let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
-    path.ancestors().skip(1).take(limits::CHAIN).map(named).find(|folder| is_pack(folder))
 }

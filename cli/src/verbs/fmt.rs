@@ -10,6 +10,7 @@ use crate::exit::{EarlyExit, Result, RunExit};
 use crate::format::{FormatRefusal, TomlLayout, convert, format};
 use crate::inputs::files::{path_text, read_bytes, resolve_own_file, write_file};
 use crate::output::Console;
+use crate::pack::files::is_rule_file;
 
 /// Most files that one run lays out.
 const MAX_FILES: usize = 10_000;
@@ -191,8 +192,7 @@ fn collect(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()> {
         let kind = entry.file_type().map_err(unreadable)?;
         let inner = entry.path();
         let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-        let is_rule_file = kind.is_file() && inner.extension().is_some_and(|e| e == "toml" || e == "json");
-        if !is_hidden && (kind.is_dir() || is_rule_file) {
+        if !is_hidden && (kind.is_dir() || kind.is_file() && is_rule_file(&inner)) {
             inside.push(inner);
         }
     }

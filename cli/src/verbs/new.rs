@@ -11,12 +11,12 @@ use serde_json::json;
 use crate::diag::{Code, Report, short, suggest};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::files::{path_text, write_file};
-use crate::inputs::library::{DEFAULT_PACK, beside_scene, pack_shelf};
-use crate::inputs::template::{pack_around, pack_of};
+use crate::inputs::library::{beside_scene, pack_shelf};
+use crate::inputs::template::pack_of;
 use crate::output::Console;
-use crate::pack::files::{is_pack, parent};
+use crate::pack::files::{is_pack, pack_around, parent};
 use crate::pack::library::{is_name, is_own_name};
-use crate::pack::{PackFiles, PackLibrary, PackShelf, Ruleset, Schemas, Start};
+use crate::pack::{DEFAULT_PACK, PackFiles, PackLibrary, PackShelf, Ruleset, Schemas, Start};
 use crate::share::{ManifestHeader, PackFile};
 use crate::verbs::test::count_cases;
 

@@ -5,13 +5,13 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use tapster::machinery::verbs::{SHARED, VERBS};
 
 use crate::exit::{Result, RunExit};
-use crate::inputs::library::{DEFAULT_PACK, open_pack};
+use crate::inputs::library::open_pack;
 use crate::layout::table;
 use crate::model::Term;
 use crate::model::pack::PackRow;
 use crate::model::term::names;
 use crate::output::Console;
-use crate::pack::{KINDS, Ruleset, Schemas, Start};
+use crate::pack::{DEFAULT_PACK, KINDS, Ruleset, Schemas, Start};
 use crate::syntax::{conditions, selections, steps, values};
 use crate::terms::calc;
 use crate::terms::names::DeclaredName;

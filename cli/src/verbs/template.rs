@@ -16,7 +16,7 @@ use crate::inputs::{BuildParts, TemplateReference, library, scene};
 use crate::layout::{head, one_line, table};
 use crate::model::Value;
 use crate::output::Console;
-use crate::pack::{OpenedTemplate, RuleFile, Ruleset, Start, open_template};
+use crate::pack::{DEFAULT_PACK, OpenedTemplate, RuleFile, Ruleset, Start, open_template};
 use crate::store::{FolderStore, MAX_TEMPLATE, StoredTemplate, TemplateStore};
 use crate::template::{Template, TemplateContract};
 use crate::verbs::build::planned;
@@ -323,7 +323,7 @@ impl TemplateRenderArgs {
         self.given.over(&mut parts);
         template::read_template(&mut parts, show)?;
         // its warnings were shown when it was added
-        let start = parts.pack.clone().unwrap_or_else(|| Start::Name(library::DEFAULT_PACK.to_owned()));
+        let start = parts.pack.clone().unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned()));
         let rules = Ruleset::load(&start, &parts.overlays, &library::pack_shelf(show)).map_err(EarlyExit::rejected)?;
         let scene = scene::assemble(&parts, &rules, show)?;
         let plan = planned(&rules, &scene)?;

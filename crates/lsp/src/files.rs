@@ -1,9 +1,9 @@
 //! Files of packs as the editor sees them: the texts of open documents stand in the place of those on disk.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use tapster::diag::{Report, limits};
-use tapster::machinery::pack::files::{is_pack, parent, read_file, read_folder, shown};
+use tapster::diag::Report;
+use tapster::machinery::pack::files::{read_file, read_folder, shown};
 use tapster::machinery::pack::library::find_in;
 use tapster::machinery::pack::{PackFiles, PackLibrary, PackShelf, RuleFile};
 
@@ -58,12 +58,15 @@ impl PackLibrary for EditedPacks<'_> {
     }
 }
 
-/// The folder of the pack that a file lies in.
-pub(crate) fn pack_around(path: &Path) -> Option<&Path> {
-    path.ancestors().skip(1).take(limits::CHAIN).find(|folder| is_pack(folder))
-}
-
-/// The folder in which a pack or a file lies.
-pub(crate) fn folder_around(path: &Path) -> Option<PathBuf> {
-    parent(path)
+/// A path without the steps that lead back, so that an open document is found by it.
+pub(crate) fn clean_path(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => _ = out.pop(),
+            other => out.push(other),
+        }
+    }
+    out
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use lsp_types::Location;
 use tapster::diag::{Source, Span};
+use tapster::machinery::pack::files::is_rule_file;
 use tapster::model::Pack;
 
 use crate::address::address_of;
@@ -64,7 +65,7 @@ impl Navigator<'_> {
     /// Where a text names a subject.
     fn uses(&self, source: &Source, word: &str, subject: &Subject) -> Vec<std::ops::Range<usize>> {
         let path = Path::new(&*source.name);
-        if path.extension().is_none_or(|ending| ending != "toml" && ending != "json") {
+        if !is_rule_file(path) {
             return Vec::new();
         }
         let outline = Outline::read(&source.text, Syntax::of(path, &source.text));

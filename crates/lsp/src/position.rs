@@ -24,7 +24,7 @@ impl LineIndex {
 
     /// The place of a byte; one past the end, or inside of a character, is moved to the nearest place before it.
     pub(crate) fn position(&self, text: &str, offset: usize) -> Position {
-        let offset = floor_boundary(text, offset);
+        let offset = text.floor_char_boundary(offset);
         let line = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(line).copied().unwrap_or(0);
         let units = text.get(start..offset).unwrap_or_default().encode_utf16().count();
@@ -60,12 +60,6 @@ impl LineIndex {
 
 fn clip(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// The last boundary of a character that is not behind this byte.
-fn floor_boundary(text: &str, offset: usize) -> usize {
-    let offset = offset.min(text.len());
-    (0..=offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 #[cfg(test)]

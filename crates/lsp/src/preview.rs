@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use lsp_types::{Position, TextDocumentIdentifier, Uri};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use tapster::diag::{Code, Diagnostic, Report, SourceId, Sources, render};
-use tapster::machinery::pack::files::{is_pack, read_file};
-use tapster::machinery::pack::{Overlay, PackLibrary, Ruleset, Start, json as json_reader, toml as toml_reader};
+use tapster::machinery::pack::files::read_file;
+use tapster::machinery::pack::{DEFAULT_PACK, Overlay, PackLibrary, Ruleset, Start, json as json_reader, toml as toml_reader};
 use tapster_door::diff::prompts::BuiltPrompt;
 use tapster_door::examine::scene_warnings;
 use tapster_door::request::SceneRequest;
@@ -15,15 +17,13 @@ use tapster_door::{Door, explain};
 
 use crate::address::path_of;
 use crate::document::OpenDocuments;
-use crate::files::EditedPacks;
+use crate::files::{EditedPacks, clean_path};
 use crate::subject::RuleText;
 
 /// The name of the custom request.
 pub(crate) const METHOD: &str = "tapster/preview";
 /// The name of the command for editors without custom requests.
 pub(crate) const COMMAND: &str = "tapster.preview";
-/// The pack of a scene that names none.
-const DEFAULT_PACK: &str = "base";
 /// Keys of a scene file that name files.
 const FILE_KEYS: [&str; 5] = ["character", "preset", "chat", "lorebooks", "persona_file"];
 /// Keys of a scene file about templates, which have a prompt of their own.
@@ -88,8 +88,7 @@ impl PreviewScene {
             keys.shift_remove(key);
         }
         let start = match keys.shift_remove("pack").as_ref().and_then(Json::as_str) {
-            Some(name) if name.contains(['/', '\\']) || is_pack(&base.join(name)) => Start::Folder(clean(&base.join(name))),
-            Some(name) => Start::Name(name.to_owned()),
+            Some(name) => Start::named(name, clean_path(&base.join(name))),
             None => Start::Name(DEFAULT_PACK.to_owned()),
         };
         let overlays = paths(&keys.shift_remove("overlays").unwrap_or_default(), &base).into_iter().map(Overlay::Path).collect();
@@ -162,21 +161,7 @@ fn is_of_row(block: &Json, table: &str, name: &str) -> bool {
 fn paths(named: &Json, base: &Path) -> Vec<PathBuf> {
     let one = std::slice::from_ref(named);
     let all = named.as_array().map_or(one, Vec::as_slice);
-    all.iter().filter_map(Json::as_str).map(|path| clean(&base.join(path))).collect()
-}
-
-/// A path without the steps that lead back, so that an open document is found by it.
-fn clean(path: &Path) -> PathBuf {
-    use std::path::Component;
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => _ = out.pop(),
-            other => out.push(other),
-        }
-    }
-    out
+    all.iter().filter_map(Json::as_str).map(|path| clean_path(&base.join(path))).collect()
 }
 
 /// A file as the door takes it.
@@ -191,12 +176,7 @@ fn file_content(path: &Path, documents: &OpenDocuments) -> Result<Json, PreviewF
     };
     let content: Map<String, Json> = match String::from_utf8(file.bytes) {
         Ok(text) => [("text".to_owned(), text.into())].into_iter().collect(),
-        Err(bytes) => [("base64".to_owned(), base64_of(bytes.as_bytes()).into())].into_iter().collect(),
+        Err(bytes) => [("base64".to_owned(), STANDARD.encode(bytes.as_bytes()).into())].into_iter().collect(),
     };
     Ok(Json::Object([("name".to_owned(), name.into())].into_iter().chain(content).collect()))
-}
-
-fn base64_of(bytes: &[u8]) -> String {
-    use base64::Engine as _;
-    base64::engine::general_purpose::STANDARD.encode(bytes)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lsp_types::DiagnosticSeverity;
 use serde_json::Value as Json;
 use tapster::diag::suggest;
-use tapster::machinery::pack::files::shown;
+use tapster::machinery::pack::files::{is_rule_file, pack_around, parent, shown};
 use tapster::machinery::pack::{KINDS, Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load, load_read};
 use tapster::machinery::terms::names::PackNames;
 use tapster::model::Pack;
@@ -17,7 +17,7 @@ use tapster_door::check::{CaseChecker, CheckReport, check_alone};
 
 use crate::diagnostics::{DiagnosticWriter, FileDiagnostics};
 use crate::document::{OpenDocument, OpenDocuments};
-use crate::files::{EditedPacks, folder_around, pack_around};
+use crate::files::{EditedPacks, clean_path};
 use crate::outline::ROOT;
 
 /// What is checked together.
@@ -26,7 +26,7 @@ pub(crate) enum ProjectRoot {
     /// The folder of a pack.
     Pack(PathBuf),
     /// An overlay, and the pack that it is laid over.
-    Overlay(PathBuf, String),
+    Overlay(PathBuf, Start),
     /// A rule file for which no pack is known.
     File(PathBuf),
 }
@@ -36,7 +36,7 @@ impl ProjectRoot {
     pub(crate) fn of(document: &OpenDocument, pack: Option<&str>) -> Option<Self> {
         let path = document.path.as_deref()?;
         if let Some(folder) = pack_around(path) {
-            return Some(Self::Pack(folder.to_owned()));
+            return Some(Self::Pack(folder));
         }
         if !is_rule_file(path) {
             return None;
@@ -48,8 +48,10 @@ impl ProjectRoot {
             return None;
         }
         let extends = read("extends").filter(|_| kind.as_deref() == Some("overlay"));
-        Some(match extends.or_else(|| pack.map(str::to_owned)).filter(|_| kind.as_deref() != Some("case")) {
-            Some(pack) => Self::Overlay(path.to_owned(), pack),
+        // from the overlay's own folder: that of the server may have a folder of the name
+        let extends = extends.map(|text| Start::named(&text, clean_path(&path.parent().unwrap_or(Path::new("")).join(&text))));
+        Some(match extends.or_else(|| pack.map(Start::typed)).filter(|_| kind.as_deref() != Some("case")) {
+            Some(start) => Self::Overlay(path.to_owned(), start),
             None => Self::File(path.to_owned()),
         })
     }
@@ -63,7 +65,7 @@ impl ProjectRoot {
 
     /// The folder in which packs are searched by name.
     fn near(&self) -> Option<PathBuf> {
-        folder_around(self.path())
+        parent(self.path())
     }
 }
 
@@ -80,11 +82,6 @@ fn has_misspelt_kind(document: &OpenDocument) -> bool {
     let version = outline.entry(ROOT, "version").and_then(|entry| outline.node(entry.node));
     let is_whole = version.and_then(|node| document.text.get(node.range.clone())).is_some_and(|text| text.trim().parse::<u32>().is_ok());
     is_whole && outline.text_at(ROOT, "kind", &document.text).is_some_and(is_near)
-}
-
-/// Whether a path is that of a rule file, by its ending.
-pub(crate) fn is_rule_file(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "toml" || ending == "json")
 }
 
 /// The rules of a root as they were when they could last be used.
@@ -143,7 +140,7 @@ impl Project {
         let mut found = FileDiagnostics::new();
         let (start, overlays) = match root {
             ProjectRoot::Pack(folder) => (Start::Folder(folder.clone()), Vec::new()),
-            ProjectRoot::Overlay(path, pack) => (Start::typed(pack), vec![Overlay::Path(path.clone())]),
+            ProjectRoot::Overlay(path, start) => (start.clone(), vec![Overlay::Path(path.clone())]),
             ProjectRoot::File(path) => {
                 alone(path, &library).into_iter().for_each(|report| writer.add(&located(report), &mut found));
                 self.found = found;

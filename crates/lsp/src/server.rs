@@ -20,6 +20,7 @@ use lsp_types::{
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
+use tapster::machinery::pack::files::{pack_around, parent};
 use tapster::machinery::pack::{Ruleset, Start};
 use tapster_door::Door;
 
@@ -28,7 +29,7 @@ use crate::address::path_of;
 use crate::completion::Completer;
 use crate::diagnostics::{FileDiagnostics, published_address};
 use crate::document::{OpenDocument, OpenDocuments};
-use crate::files::{EditedPacks, folder_around};
+use crate::files::EditedPacks;
 use crate::foreign::{FileExamination, examine, may_examine};
 use crate::hover::describe_place;
 use crate::navigation::{Navigator, ShippedFiles};
@@ -632,13 +633,11 @@ impl Server<'_> {
             match self.documents.of_path(&path).and_then(|document| ProjectRoot::of(document, self.settings.pack.as_deref())) {
                 Some(ProjectRoot::Pack(folder)) => start = Start::Folder(folder),
                 Some(ProjectRoot::Overlay(path, over)) => {
-                    start = Start::typed(&over);
+                    start = over;
                     overlays.push(tapster::machinery::pack::Overlay::Path(path));
                 }
                 _ if path.is_dir() => start = Start::Folder(path),
-                _ => {
-                    start = crate::files::pack_around(&path).map_or_else(|| Start::typed(named), |folder| Start::Folder(folder.to_owned()))
-                }
+                _ => start = pack_around(&path).map_or_else(|| Start::typed(named), Start::Folder),
             }
         }
         // rules that were just checked need not be compiled again
@@ -650,7 +649,7 @@ impl Server<'_> {
         {
             return Ok(rules.clone());
         }
-        let near = if let Start::Folder(folder) = &start { folder_around(folder) } else { None };
+        let near = if let Start::Folder(folder) = &start { parent(folder) } else { None };
         let library = EditedPacks::new(&self.folders, near.as_deref(), &self.documents);
         Ruleset::load(&start, &overlays, &library).map_err(|error| {
             let told = tapster::diag::render::json(&error.report, &error.sources);

@@ -10,10 +10,10 @@ use serde_json::{Map, Value as Json, json};
 use crate::diag::{Code, Diagnostic, DocumentNode, Report, Sources, TableField, limits, suggest};
 use crate::model::{Scene, Value};
 use crate::pack::PackError;
-use crate::pack::files::{is_pack, read_file};
+use crate::pack::files::{is_pack, is_rule_file, pack_around, read_file};
 use crate::pack::read::RuleDocument;
 use crate::pack::rows::is_meta;
-use crate::pack::{Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load_read};
+use crate::pack::{DEFAULT_PACK, Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load_read};
 
 /// What a case runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -242,8 +242,6 @@ pub fn json_of(node: &DocumentNode) -> Json {
 
 /// The name of the overlay that a case makes of its sizes of accounts.
 pub(super) const SIZES: &str = "budget";
-/// The pack of a case file that names none and lies in none.
-const DEFAULT_PACK: &str = "base";
 /// The folder of a pack that holds its cases.
 pub const FOLDER: &str = "cases";
 /// The kind of a case file.
@@ -377,9 +375,7 @@ pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
             let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && depth < limits::CHAIN && !is_hidden => open.push((path, depth + 1)),
-                Ok(kind) if kind.is_file() && path.extension().is_some_and(|e| e == "toml" || e == "json") && !is_hidden => {
-                    found.push(path)
-                }
+                Ok(kind) if kind.is_file() && is_rule_file(&path) && !is_hidden => found.push(path),
                 _ => {}
             }
         }
@@ -479,8 +475,8 @@ pub fn read(file: &RuleFile, path: &Path) -> Result<CaseFile, UnreadableFile> {
         return refuse(report, sources);
     }
     let pack = match doc.root.get("pack").and_then(DocumentNode::as_text) {
-        Some(pack) => named(pack, &base),
-        None => around(path).unwrap_or_else(|| Start::Name(DEFAULT_PACK.to_owned())),
+        Some(pack) => Start::named(pack, beside_case(&base, pack)),
+        None => unnamed_pack(path),
     };
     let mut overlays: Vec<Overlay> =
         files.iter().filter_map(DocumentNode::as_text).map(|file| Overlay::Path(beside_case(&base, file))).collect();
@@ -508,17 +504,8 @@ pub(super) fn missing_overlays(named: &[DocumentNode], base: &Path) -> Report {
     named.iter().filter_map(missing).collect()
 }
 
-/// The pack that a case file names: a folder from the file, or a name.
-fn named(text: &str, base: &Path) -> Start {
-    let beside = beside_case(base, text);
-    if text.contains(['/', '\\']) || text == "." || text == ".." { Start::Folder(beside) } else { Start::Name(text.to_owned()) }
-}
-
-/// The pack that a file lies in.
-fn around(path: &Path) -> Option<Start> {
-    if path == Path::new(NOWHERE) {
-        return None;
-    }
-    let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
-    path.ancestors().skip(1).take(limits::CHAIN).map(named).find(|folder| is_pack(folder)).map(Start::Folder)
+/// The pack of a case file that names none.
+fn unnamed_pack(path: &Path) -> Start {
+    let around = if path == Path::new(NOWHERE) { None } else { pack_around(path) };
+    around.map_or_else(|| Start::Name(DEFAULT_PACK.to_owned()), Start::Folder)
 }

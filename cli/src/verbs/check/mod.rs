@@ -15,11 +15,11 @@ use crate::exit::{EarlyExit, Result, RunExit, only_missing};
 use crate::inputs::files::{path_text, read_bytes};
 use crate::inputs::library::{self, beside_scene, pack_shelf};
 use crate::inputs::scene_file::{KEYS, NAME};
-use crate::inputs::template::{pack_around, pack_of, template_file_name};
+use crate::inputs::template::{pack_of, template_file_name};
 use crate::inputs::{InputArgs, scene};
 use crate::layout::counted;
 use crate::output::Console;
-use crate::pack::files::{is_folder, is_pack, parent, read_file};
+use crate::pack::files::{is_folder, is_pack, is_rule_file, pack_around, parent, read_file};
 use crate::pack::{Overlay, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, json, load_file, load_read, toml};
 use crate::template::KIND;
 use crate::testing::case::{in_folder, is_case_file, read, read_path};
@@ -305,10 +305,6 @@ fn overlay_at(path: &str) -> Option<(String, Option<String>, Overlay)> {
 fn typed(file: &Path, show: &mut Console<'_>) -> Result<RuleFile> {
     let bytes = read_bytes(file, show)?;
     Ok(RuleFile { name: path_text(file), path_in_pack: template_file_name(file, &bytes), bytes })
-}
-
-fn is_rule_file(file: &Path) -> bool {
-    file.extension().is_some_and(|e| e == "toml" || e == "json")
 }
 
 /// Says what a code means.

@@ -15,7 +15,7 @@ use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::library::beside_scene;
 use crate::inputs::{BuildParts, InputArgs, load_rules, scene, scene_of_case};
 use crate::output::Console;
-use crate::pack::files::{is_folder, is_pack, parent};
+use crate::pack::files::{is_folder, is_pack, is_rule_file, parent};
 use crate::pack::{Overlay, Ruleset, Schemas, Start, load_file};
 use crate::testing::CaseFile;
 use crate::testing::case::{CaseAction, CaseTurn, TestCase, in_folder, is_case_file, json_of, read_path};
@@ -275,8 +275,7 @@ impl DiffSide {
         if let Some(scene) = scene_at(file, folder) {
             return Ok(DiffSide::Scene(scene));
         }
-        let is_rule_file = file.extension().is_some_and(|e| e == "toml" || e == "json");
-        if folder || !is_rule_file {
+        if folder || !is_rule_file(file) {
             if folder && !is_pack(file) {
                 let message = format!("`{text}` is neither a pack nor a scene");
                 return Err(EarlyExit::could_not(Code::FileMissing, message, "a pack has a `pack.toml`, a scene a `scene.toml`"));

@@ -61,6 +61,20 @@ fn an_overlay_is_checked_over_what_it_extends() {
     assert_eq!(editor.found(&path), Vec::<String>::new(), "a closed file that is in no open pack has no diagnostics");
 }
 
+/// The folder of the server, that of the crate, has a folder `src` too.
+#[test]
+fn an_overlay_extends_what_lies_beside_it() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let manifest = std::fs::read_to_string(pack.0.join("pack.toml")).unwrap();
+    pack.write("../src/pack.toml", &manifest.replace("mine", "src"));
+    pack.write("../src/rows.toml", &rows("[[pass]]\nname = \"build/late\"\ndo = \"drop\"\n"));
+    let text = "kind = \"overlay\"\nversion = 2\nname = \"tweak\"\nextends = \"src\"\n\n[[pass]]\nname = \"build/late\"\nwhen = false\n";
+    let path = pack.beside("tweak.toml", text);
+    editor.open(&path, text);
+    editor.settle(&path);
+    assert_eq!(editor.found(&path), Vec::<String>::new());
+}
+
 #[test]
 fn completion_knows_kinds_verbs_keys_rows_paths_fields_and_functions() {
     let (pack, mut editor) = (small_pack(), Editor::start());
