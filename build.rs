@@ -134,14 +134,30 @@ impl CompactTree<'_> {
             let name = key.get_ref().as_ref();
             self.key(name, &key.span());
             let has = |sought: &str| matches!(value.get_ref(), DeValue::Table(table) if table.contains_key(sought));
-            self.node(value, place.place_under(name, &has), place.bare_mark(name, has_over, bare))?;
+            // the text of an expression that is written as a table is one already
+            let inside = if name == "=" { WordPlace::Literal } else { place.place_under(name, &has) };
+            self.node(value, inside, place.bare_mark(name, has_over, bare))?;
         }
         Some(())
     }
 
-    /// The table that an expression says.
+    /// A text that begins with `=`: an expression, or with `==` a text.
+    fn marked(&mut self, text: &str, span: &Range<usize>, place: WordPlace, bare: Option<char>) {
+        let rest = text.strip_prefix('=').unwrap_or(text);
+        if rest.starts_with('=') {
+            self.open(b's', span);
+            self.text(rest);
+        } else if self.expression(rest, span, place, bare).is_none() {
+            self.open(b'{', span);
+            self.number(1);
+            self.key("=", span);
+            self.open(b's', span);
+            self.text(text);
+        }
+    }
+
+    /// The table that an expression says; `None` if no table says it.
     fn expression(&mut self, text: &str, literal: &Range<usize>, place: WordPlace, bare: Option<char>) -> Option<()> {
-        let text = text.strip_prefix('=').filter(|text| self.has_expressions && place != WordPlace::Literal && !text.starts_with('='))?;
         let place = if place == WordPlace::Condition { ExpressionPlace::Condition(bare) } else { ExpressionPlace::Value };
         let node = read_tables(text, place, &[])?;
         // where escapes are, nodes have the place of the whole
@@ -167,8 +183,7 @@ impl CompactTree<'_> {
             }
             TableData::Text(text) => {
                 self.open(b's', &span);
-                // it is no expression again
-                self.text(&if text.starts_with('=') { format!("={text}") } else { text.clone() });
+                self.text(text);
             }
             TableData::List(list) => {
                 self.open(b'[', &span);
@@ -189,7 +204,9 @@ impl CompactTree<'_> {
     fn node(&mut self, value: &Spanned<DeValue<'_>>, place: WordPlace, bare: Option<char>) -> Option<()> {
         let span = value.span();
         match value.get_ref() {
-            DeValue::String(text) if text.starts_with('=') && self.expression(text, &span, place, bare).is_some() => {}
+            DeValue::String(text) if self.has_expressions && place != WordPlace::Literal && text.starts_with('=') => {
+                self.marked(text, &span, place, bare);
+            }
             DeValue::Boolean(holds) => self.open(if *holds { b't' } else { b'f' }, &span),
             DeValue::Integer(number) => {
                 self.open(b'i', &span);

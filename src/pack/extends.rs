@@ -9,7 +9,7 @@ use semver::{Version, VersionReq};
 
 use super::files::{PackFiles, RuleFile, meant_ending, name_of};
 use super::library::PackLibrary;
-use super::read::{RuleDocument, UnreadTexts};
+use super::read::{RuleDocument, SchemaCheck, UnreadTexts};
 use super::schemas::Schemas;
 use super::{files, library, read};
 use crate::diag::{Code, Diagnostic, DocumentNode, FieldMap, Help, Report, Severity, SourceId, Sources, Span, limits, memory};
@@ -40,6 +40,8 @@ pub(super) struct PackResolver<'a> {
     pub(super) done: Vec<LayerDocs>,
     /// Whether every pack exists with all its files; some of them may be unreadable.
     pub(super) complete: bool,
+    /// What is yet to be checked against schemas.
+    pub(super) checks: Vec<SchemaCheck>,
     /// Whether every pack is embedded in the program as it is.
     pub(super) embedded: bool,
     /// Rule files that could not be read.
@@ -94,6 +96,7 @@ impl<'a> PackResolver<'a> {
             complete: true,
             embedded: true,
             unread: UnreadTexts::default(),
+            checks: Vec::new(),
             overlays: Vec::new(),
             chain: Vec::new(),
             memory: 0,
@@ -244,7 +247,8 @@ impl<'a> PackResolver<'a> {
 
     fn read(&mut self, file: &RuleFile, layer: &str) -> Option<RuleDocument> {
         let before = self.memory;
-        self.memory = before.saturating_add(memory::of(&file.bytes));
+        let size = if library::embedded_tree(layer, file).is_some() { 0 } else { memory::of(&file.bytes) };
+        self.memory = before.saturating_add(size);
         if self.memory > limits::RULES_MEMORY {
             // told once, and the files after it are not read either
             if before <= limits::RULES_MEMORY {
@@ -256,7 +260,7 @@ impl<'a> PackResolver<'a> {
             self.unread.add(&file.bytes);
             return None;
         }
-        let doc = read::read(file, layer, self.sources, self.schemas, self.report);
+        let doc = read::read_unchecked(file, layer, self.sources, self.schemas, self.report, &mut self.checks);
         if doc.is_none() {
             self.unread.add(&file.bytes);
         }

@@ -48,22 +48,22 @@ pub fn of_pack(
         for row in tables.get(name).into_iter().flat_map(|rows| rows.values()) {
             out.clear();
             write_row(&row.name, &row.fields, &mut out);
-            part(&mut hash, &["row", name, &out]);
+            part(&mut hash, ["row", name, &out]);
         }
     }
     out.clear();
     table(values, &mut out);
-    part(&mut hash, &["values", &out]);
+    part(&mut hash, ["values", out.as_str()]);
     let mut paths: Vec<_> = assets.iter().collect();
     paths.sort();
     for (path, id) in paths {
-        part(&mut hash, &["asset", path, sources.get(*id).map_or("", |s| &s.text)]);
+        part(&mut hash, ["asset", path, sources.get(*id).map_or("", |s| &s.text)]);
     }
     hash.finalize().to_hex().to_string()
 }
 
 /// Hashes texts with their lengths, so that two different lists of texts never hash the same bytes.
-fn part(hash: &mut blake3::Hasher, texts: &[&str]) {
+pub(super) fn part<'t>(hash: &mut blake3::Hasher, texts: impl IntoIterator<Item = &'t str>) {
     for text in texts {
         hash.update(&(text.len() as u64).to_le_bytes());
         hash.update(text.as_bytes());

@@ -89,6 +89,15 @@ pub enum Start {
     Name(String),
 }
 
+/// A memory of the rules that have been checked, from one start of a program to the next.
+pub trait CheckMemory {
+    /// What was remembered for a digest; `None` if these rules are not known to be without mistakes.
+    fn fields_of(&self, digest: &str) -> Option<String>;
+
+    /// Remembers that rules are without mistakes. `fields` are their [undeclared fields](Ruleset::undeclared_fields).
+    fn remember(&self, digest: &str, fields: &str);
+}
+
 impl Start {
     /// Reads what a person typed: a folder if that path is one or if the text holds a `/`, otherwise a name.
     #[must_use]
@@ -140,6 +149,10 @@ pub struct LoadedPack {
     pub removed: Vec<RemovedRow>,
     /// Every pack is embedded in the program as it is, and nothing is laid over it.
     pub(crate) embedded: bool,
+    /// The hash of what was read, if there is a memory of checks.
+    digest: Option<String>,
+    /// What that memory knows of it.
+    known: Option<String>,
 }
 
 /// Loads a pack with everything that it extends, and merges `overlays` over it in their order.
@@ -151,6 +164,17 @@ pub fn load(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary) -> L
 /// [`load`] with other schemas than the shipped ones.
 #[must_use]
 pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary, schemas: &Schemas) -> LoadedPack {
+    load_remembered(start, overlays, library, schemas, None)
+}
+
+/// The same; rules that a memory knows to be without mistakes are not checked against their schemas.
+fn load_remembered(
+    start: &Start,
+    overlays: &[Overlay],
+    library: &dyn PackLibrary,
+    schemas: &Schemas,
+    memory: Option<&dyn CheckMemory>,
+) -> LoadedPack {
     let (mut sources, mut report) = (Sources::default(), Report::default());
     let files = open(start, library, &mut report);
     let overlay_files: Vec<Option<RuleFile>> = overlays.iter().map(|overlay| overlay_file(overlay, library, &mut report)).collect();
@@ -169,7 +193,12 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary,
         }
     }
     let embedded = resolver.embedded && overlays.is_empty();
-    let (mut layers, complete, unread) = (resolver.done, resolver.complete, resolver.unread);
+    let (mut layers, complete, unread, checks) = (resolver.done, resolver.complete, resolver.unread, resolver.checks);
+    let digest = memory.filter(|_| !embedded).map(|_| digest_of(&layers, &sources));
+    let known = memory.zip(digest.as_ref()).and_then(|(memory, digest)| memory.fields_of(digest));
+    if known.is_none() {
+        checks.iter().for_each(|check| check.run(schemas, &mut report));
+    }
     let allowed = allow::collect(&layers, &mut report);
     let rights = extends::script_rights(layers.iter().map(|l| (l.name.as_str(), l.docs.as_slice())), &sources);
     let mut merged = layer::merge(&mut layers, complete, &mut report);
@@ -181,7 +210,16 @@ pub fn load_with(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary,
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone(), &mut report));
     let pack = pack.map(|pack| Pack { options, fingerprint, rights, ..pack });
     report.sort();
-    LoadedPack { pack, allowed, unread, report, sources, removed, embedded }
+    LoadedPack { pack, allowed, unread, report, sources, removed, embedded, digest, known }
+}
+
+/// The blake3 hash of all that a check of rules depends on but the program, in hex.
+fn digest_of(layers: &[LayerDocs], sources: &Sources) -> String {
+    let mut hash = blake3::Hasher::new();
+    let layers = layers.iter().flat_map(|layer| [layer.name.as_str(), if layer.overlay { "overlay" } else { "pack" }]);
+    let sources = sources.ids().filter_map(|id| sources.get(id)).flat_map(|source| [&*source.name, &source.layer, &source.text]);
+    fingerprint::part(&mut hash, layers.chain(sources));
+    hash.finalize().to_hex().to_string()
 }
 
 /// Checks the rule tests of a pack, the files under its `cases/`, but not those of the packs that it extends.

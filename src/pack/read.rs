@@ -38,10 +38,38 @@ impl RuleDocument {
     }
 }
 
+/// A file that is yet to be checked against its schema.
+pub(super) struct SchemaCheck {
+    root: DocumentNode,
+    schema: String,
+    layer: String,
+}
+
+impl SchemaCheck {
+    pub(super) fn run(&self, schemas: &Schemas, report: &mut Report) {
+        validate::check(&self.root, &self.schema, &self.layer, NamingStyle::Rows, schemas, report);
+    }
+}
+
 /// Reads a file of `layer` and checks it against the newest schema of its kind. `None` when it cannot be read at all
 /// (encoding, syntax); the report says why. A template is not checked here, because it may be merged over another one; nor is
 /// a file that is embedded in the program.
 pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schemas, report: &mut Report) -> Option<RuleDocument> {
+    let mut checks = Vec::new();
+    let document = read_unchecked(file, layer, sources, schemas, report, &mut checks);
+    checks.iter().for_each(|check| check.run(schemas, report));
+    document
+}
+
+/// The same, with its check in `checks`.
+pub(super) fn read_unchecked(
+    file: &RuleFile,
+    layer: &str,
+    sources: &mut Sources,
+    schemas: &Schemas,
+    report: &mut Report,
+    checks: &mut Vec<SchemaCheck>,
+) -> Option<RuleDocument> {
     let (_, mut root) = tree(file, layer, false, sources, report)?;
     let kind = match root.as_table() {
         Some(table) if template::is_shaped(table) => Some(template::KIND),
@@ -49,14 +77,14 @@ pub fn read(file: &RuleFile, layer: &str, sources: &mut Sources, schemas: &Schem
         None => None,
     };
     if let Some(kind) = kind.filter(|kind| *kind != template::KIND) {
-        let is_embedded = library::is_embedded(layer, file);
+        // what an embedded tree was made of is checked, and its expressions are read
+        let is_embedded = library::embedded_tree(layer, file).is_some();
         let newest = versioned(&mut root, kind, schemas, is_embedded, report);
-        if let Some(newest) = newest.filter(|_| !is_embedded) {
-            validate::check(&root, &format!("{kind}.v{newest}.json"), layer, NamingStyle::Rows, schemas, report);
+        if let Some(newest) = newest.filter(|_| !is_embedded && !library::is_embedded(layer, file)) {
+            checks.push(SchemaCheck { root: root.clone(), schema: format!("{kind}.v{newest}.json"), layer: layer.to_owned() });
         }
         without_idle(&mut root, kind, sources, report);
-        // those of an embedded tree are tables already
-        if library::embedded_tree(layer, file).is_none() {
+        if !is_embedded {
             expressions::write_tables(&mut root, sources);
         }
     }
@@ -223,8 +251,8 @@ fn versioned(root: &mut DocumentNode, kind: &'static str, schemas: &Schemas, is_
         return None;
     };
     let is_newest = root.get("version").is_some_and(|version| version.data == NodeValue::Int(newest));
-    if kind != "pack" && is_newest {
-        words::read(root, is_embedded, report);
+    if kind != "pack" && is_newest && !is_embedded {
+        words::read(root, report);
     }
     match version_of(root, kind, newest, report) {
         FormatVersion::Newest => {}

@@ -13,10 +13,11 @@ use crate::program::{DetachedCondition, Program, Programs, compile};
 use crate::reading::ReplyReadings;
 use crate::template::task::Tasks;
 use crate::template::{self, CompiledTemplates, Revisions, WrittenCondition};
+use crate::syntax::CompileContext;
 use crate::terms::coverage::CoverageSink;
 
 use super::PackError;
-use super::{AllowedWarning, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, library, templates};
+use super::{AllowedWarning, CheckMemory, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, library, templates};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
 /// ruleset can be shared between threads.
@@ -82,9 +83,31 @@ impl Ruleset {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn load(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary) -> Result<Self, PackError> {
-        let loaded = super::load(start, overlays, library);
-        let is_tested = loaded.embedded;
-        Self::compile(loaded, library, is_tested)
+        Self::load_with_memory(start, overlays, library, None)
+    }
+
+    /// The same with a memory of checks: rules that it knows to have no mistakes are loaded as shipped packs are, without
+    /// being checked again, and others are remembered once a check has found nothing in them.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn load_with_memory(
+        start: &Start,
+        overlays: &[Overlay],
+        library: &dyn PackLibrary,
+        memory: Option<&dyn CheckMemory>,
+    ) -> Result<Self, PackError> {
+        let mut loaded = super::load_remembered(start, overlays, library, Schemas::shipped(), memory);
+        if loaded.embedded {
+            return Self::compile_tested(loaded, library);
+        }
+        let (digest, known) = (loaded.digest.take(), loaded.known.take());
+        let is_clean = loaded.report.items().is_empty();
+        let (rules, is_faultless) = Self::compile(loaded, library, known.as_deref())?;
+        if let (true, None, Some(memory), Some(digest)) = (is_clean && is_faultless, known, memory, digest) {
+            memory.remember(&digest, &rules.undeclared_fields());
+        }
+        Ok(rules)
     }
 
     /// The same, with all checks also of a shipped pack, which tests have checked.
@@ -92,7 +115,7 @@ impl Ruleset {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn check(start: &Start, overlays: &[Overlay], library: &dyn PackLibrary) -> Result<Self, PackError> {
-        Self::compile(super::load(start, overlays, library), library, false)
+        Self::compile(super::load(start, overlays, library), library, None).map(|(rules, _)| rules)
     }
 
     /// The same for a shipped pack, without checks: its programs are compiled when they are first run. Packs that are embedded
@@ -102,10 +125,18 @@ impl Ruleset {
     /// There is no such pack.
     pub fn open_unchecked(name: &str) -> Result<Self, PackError> {
         let library = PackShelf::default();
-        Self::compile(super::load(&Start::Name(name.to_owned()), &[], &library), &library, true)
+        Self::compile_tested(super::load(&Start::Name(name.to_owned()), &[], &library), &library)
     }
 
-    fn compile(loaded: LoadedPack, library: &dyn PackLibrary, is_tested: bool) -> Result<Self, PackError> {
+    fn compile_tested(loaded: LoadedPack, library: &dyn PackLibrary) -> Result<Self, PackError> {
+        let fields = loaded.pack.as_ref().map_or("", |pack| library::fields_of_shipped(&pack.name));
+        Self::compile(loaded, library, Some(fields)).map(|(rules, _)| rules)
+    }
+
+    /// Compiles a pack, and says whether nothing is found in its rules. `tested` are the
+    /// [undeclared fields](Self::undeclared_fields) of rules in which nothing was found before: their programs are compiled when
+    /// they are first run.
+    fn compile(loaded: LoadedPack, library: &dyn PackLibrary, tested: Option<&str>) -> Result<(Self, bool), PackError> {
         let LoadedPack { pack, allowed, unread, mut report, sources, removed, .. } = loaded;
         let Some(pack) = pack.map(Arc::new) else {
             causes::wrong_pack(&mut report);
@@ -118,7 +149,6 @@ impl Ruleset {
         let written = template::conditions(&pack, &revisions).into_iter();
         let apart: Vec<DetachedCondition> =
             written.map(|WrittenCondition { node, names, rule }| DetachedCondition { node, names, rule }).collect();
-        let tested = is_tested.then(|| library::fields_of_shipped(&pack.name));
         let (programs, wrong) = compile(&pack, &apart, || Schemas::shipped().row_keys(), tested);
         found.extend(wrong);
         let (macros, wrong) = MacroTable::compile(&programs.rules, &pack);
@@ -129,7 +159,7 @@ impl Ruleset {
         let (readings, wrong) = ReplyReadings::compile(&pack);
         found.extend(wrong);
         let artifacts = Declarations::compile(&pack);
-        if !is_tested {
+        if tested.is_none() {
             let checked = CheckedRules {
                 pack: &pack,
                 artifacts: &artifacts,
@@ -140,6 +170,7 @@ impl Ruleset {
             };
             lint::rules(&checked, &mut found);
         }
+        let is_faultless = found.items().is_empty();
         unread.excuse(&mut found);
         causes::removals(&removed, &pack, &mut found);
         // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error
@@ -171,7 +202,15 @@ impl Ruleset {
             warnings: report,
             mentioned: MentionedNames::default(),
         };
-        Ok(Self { parts: Arc::new(parts), coverage: None })
+        Ok((Self { parts: Arc::new(parts), coverage: None }, is_faultless))
+    }
+
+    /// The names of fields that rules use and no row declares, one a line and in the order in which they are compiled.
+    #[must_use]
+    pub fn undeclared_fields(&self) -> String {
+        let declared = CompileContext::new(self.pack(), &[]).fields;
+        let used = self.parts.programs.rules.fields.iter().filter(|field| declared.id(field).is_none());
+        used.map(|field| format!("{field}\n")).collect()
     }
 
     /// The same rules, of which every build records which of them it exercises.

@@ -139,13 +139,13 @@ impl WordPlace {
 
 /// Renames all words of version 1, for a file of that version.
 pub(super) fn upgrade(root: &mut DocumentNode, report: &mut Report) {
-    WordReader { is_new: false, has_old_words: true, report }.read(root, File);
+    WordReader { is_new: false, report }.read(root, File);
 }
 
 /// Reads what only version 2 has: expressions become `{ "=" = "= …" }`, and a text that begins with `==` begins with `=`. Words of
-/// version 1 are reported and renamed; files that are embedded in the program have none.
-pub(super) fn read(root: &mut DocumentNode, is_embedded: bool, report: &mut Report) {
-    WordReader { is_new: true, has_old_words: !is_embedded, report }.read(root, File);
+/// version 1 are reported and renamed.
+pub(super) fn read(root: &mut DocumentNode, report: &mut Report) {
+    WordReader { is_new: true, report }.read(root, File);
 }
 
 /// A text that begins with `=`: an expression, or with `==` a text.
@@ -162,8 +162,6 @@ fn read_expression(node: &mut DocumentNode) {
 struct WordReader<'r> {
     /// The file is of version 2.
     is_new: bool,
-    /// It may have words of version 1.
-    has_old_words: bool,
     report: &'r mut Report,
 }
 
@@ -185,7 +183,7 @@ impl WordReader<'_> {
                 }
             }
             NodeValue::Table(table) => {
-                for key in table.keys().filter(|key| self.has_old_words && is_old_word(key)).cloned().collect::<Vec<_>>() {
+                for key in table.keys().filter(|key| is_old_word(key)).cloned().collect::<Vec<_>>() {
                     if let Some(word) = place.find_word(&key, WordDirection::ToNew, &|_| None).filter(|word| !table.contains_key(word.new))
                     {
                         self.rename(table, &key, word);

@@ -24,7 +24,7 @@ impl DeferredCompiler {
         let mut cx = CompileContext::over(&self.pack, basis.clone());
         let made = work::without_budget(|| piece(&mut cx));
         let compiled = cx.basis();
-        debug_assert!(basis.has_fields_of(&compiled), "a field is not listed in `fields.txt`");
+        debug_assert!(basis.has_fields_of(&compiled), "a field is used that was not known");
         *basis = compiled;
         made
     }

@@ -2,15 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, Value as Json, json};
 use tapster::diag::{DocumentNode, Report, SourceId, Sources};
 use tapster::machinery::pack::library::{files_of_shipped, shipped, shipped_names};
-use tapster::machinery::pack::{self, compact};
-use tapster::machinery::syntax::CompileContext;
+use tapster::machinery::pack::{self, CheckMemory, Overlay, PackShelf, RuleFile, Start, compact};
 use tapster::machinery::text::work::BudgetScope;
 use tapster::{Ruleset, Scene, Value as Data, WorkLimits};
 
@@ -32,9 +32,7 @@ fn every_shipped_pack_compiles() {
 fn fields_that_no_row_declares_are_listed() {
     for name in shipped_names() {
         let rules = Ruleset::open(&name, &[]).unwrap();
-        let declared = CompileContext::new(rules.pack(), &[]).fields;
-        let used = rules.programs().rules.fields.iter().filter(|field| declared.id(field).is_none());
-        let list: String = used.map(|field| format!("{field}\n")).collect();
+        let list = rules.undeclared_fields();
         let file = Path::new(env!("CHECKOUT")).join("rules").join(&name).join("fields.txt");
         if std::env::var_os("UPDATE").is_some() && list.is_empty() {
             let _ = std::fs::remove_file(&file);
@@ -74,6 +72,49 @@ fn tested_packs_do_what_checked_packs_do() {
         let formats = |rules: &Ruleset| -> Vec<String> { rules.programs().formats.iter().map(|format| format.name.to_string()).collect() };
         assert_eq!(formats(&tested), formats(&checked), "{name}");
     }
+}
+
+/// Remembers checks while a test runs.
+#[derive(Default)]
+struct TestMemory(RefCell<BTreeMap<String, String>>);
+
+impl CheckMemory for TestMemory {
+    fn fields_of(&self, digest: &str) -> Option<String> {
+        self.0.borrow().get(digest).cloned()
+    }
+
+    fn remember(&self, digest: &str, fields: &str) {
+        self.0.borrow_mut().insert(digest.to_owned(), fields.to_owned());
+    }
+}
+
+#[test]
+fn rules_that_were_checked_are_not_checked_again() {
+    let overlay = |body: &str| {
+        let text = format!("kind = \"overlay\"\nversion = 2\nname = \"mine\"\n\n{body}");
+        [Overlay::File(RuleFile { name: "mine.toml".into(), path_in_pack: "mine.toml".into(), bytes: text.into_bytes() })]
+    };
+    let memory = TestMemory::default();
+    let load = |body: &str| {
+        Ruleset::load_with_memory(&Start::Name("sillytavern-exact".into()), &overlay(body), &PackShelf::default(), Some(&memory))
+    };
+    let new = "[[pass]]\nname = \"build/shout\"\ndo = \"set\"\nover = \"blocks\"\nset = { shouted_field = true, text = \"{{@text}}!\" }\n";
+    let (checked, remembered) = (load(new).unwrap(), load(new).unwrap());
+    assert_eq!(memory.0.borrow().len(), 1);
+    let scene = Scene::new(&json!({ "history": [{ "role": "user", "text": "A lamp." }], "character": { "name": "Ines" } }));
+    let outcome = |rules: &Ruleset| {
+        let door = BudgetScope::open(WorkLimits::default());
+        let plan = tapster::build(rules, &scene).map(|plan| serde_json::to_value(&plan).unwrap()).map_err(|e| e.to_string());
+        (plan, door.spent(), rules.undeclared_fields())
+    };
+    assert_eq!(outcome(&checked), outcome(&remembered));
+    assert!(checked.undeclared_fields().contains("shouted_field"));
+    // rules with a warning or a mistake are checked each time
+    for body in [new.replace("shouted_field", "texxt"), new.replace("blocks", "no_such_list")] {
+        let found = |_| load(&body).map_or_else(|error| error.report.items().len(), |rules| rules.warnings().items().len());
+        assert_eq!([(); 2].map(found), [1, 1], "{body}");
+    }
+    assert_eq!(memory.0.borrow().len(), 1);
 }
 
 /// The reasons of entry `id` in a build of the pack `base` with these entries and draws: codes and details.

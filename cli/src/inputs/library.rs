@@ -7,13 +7,14 @@ use tapster_door::scene::find_readers;
 
 use crate::diag::{Code, Diagnostic, Report, limits};
 use crate::exit::{EarlyExit, Result};
+use crate::inputs::checks::CheckFolder;
 use crate::inputs::files::path_text;
 use crate::inputs::pack_files::{digest_of, read_bounded};
 use crate::model::{Pack, Value};
 use crate::output::Console;
 use crate::pack::files::{packs_in, parent, read_folder};
 use crate::pack::library::{self, shipped, shipped_readers};
-use crate::pack::{DEFAULT_PACK, Overlay, PackShelf, Ruleset, Start};
+use crate::pack::{CheckMemory, DEFAULT_PACK, Overlay, PackShelf, Ruleset, Start};
 use crate::share::index::LOCK_FILE;
 use crate::share::{PackLock, ShareFault};
 
@@ -77,7 +78,9 @@ pub(crate) fn beside_scene(folder: &Path) -> [PathBuf; 2] {
 
 /// Loads and compiles a pack and shows its warnings.
 pub(crate) fn open_pack(start: &Start, overlays: &[Overlay], show: &mut Console<'_>) -> Result<Ruleset> {
-    let rules = Ruleset::load(start, overlays, &pack_shelf(show)).map_err(EarlyExit::rejected)?;
+    let memory = CheckFolder::of(show);
+    let memory = memory.as_ref().map(|memory| memory as &dyn CheckMemory);
+    let rules = Ruleset::load_with_memory(start, overlays, &pack_shelf(show), memory).map_err(EarlyExit::rejected)?;
     show.report(&tapster_door::usage_warnings(&rules), &rules.pack().sources);
     Ok(rules)
 }

@@ -1,5 +1,6 @@
 //! The flags that `build` and `explain` share. They take precedence over the keys of a `scene.toml`.
 
+pub(crate) mod checks;
 #[cfg(feature = "full")]
 pub(crate) mod endpoint;
 pub(crate) mod files;
