@@ -7,10 +7,10 @@
 
 mod checks;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 
 use super::extends::LayerDocs;
 use super::read::RuleDocument;
@@ -53,7 +53,7 @@ pub(super) fn merge(layers: &mut [LayerDocs], complete: bool, report: &mut Repor
         merged: MergedLayers::default(),
         report,
         complete,
-        decided: HashMap::new(),
+        decided: FxHashMap::default(),
         layer: "",
         overlay: None,
         layers,
@@ -61,7 +61,7 @@ pub(super) fn merge(layers: &mut [LayerDocs], complete: bool, report: &mut Repor
         complaints: 0,
         compared: 0,
         compared_new: 0,
-        below: HashMap::new(),
+        below: FxHashMap::default(),
     };
     for (number, (layer, docs)) in layers.iter().zip(docs).enumerate() {
         merger.layer = &layer.name;
@@ -77,7 +77,7 @@ struct LayerMerger<'a> {
     report: &'a mut Report,
     complete: bool,
     /// What overlays have set: from table and row, then from key (or the path of a value), to the overlay and the place.
-    decided: HashMap<[Arc<str>; 2], DecidedKeys>,
+    decided: FxHashMap<[Arc<str>; 2], DecidedKeys>,
     layer: &'a str,
     /// The number of the current layer, if it is an overlay.
     overlay: Option<usize>,
@@ -91,7 +91,7 @@ struct LayerMerger<'a> {
     compared_new: usize,
     /// How many rows each table had below the current layer. What the layer itself adds stands behind them until its
     /// rows are moved.
-    below: HashMap<Arc<str>, usize>,
+    below: FxHashMap<Arc<str>, usize>,
 }
 
 impl<'a> LayerMerger<'a> {
@@ -133,7 +133,7 @@ impl<'a> LayerMerger<'a> {
 
     /// If a layer has a row twice, only the first one counts.
     fn drop_twice(&mut self, incoming: &mut Vec<IncomingRow>) {
-        let mut first: HashMap<(Arc<str>, Arc<str>), Span> = HashMap::new();
+        let mut first: FxHashMap<(Arc<str>, Arc<str>), Span> = FxHashMap::default();
         incoming.retain(|row| {
             let key = (row.table.clone(), row.name.clone());
             let Some(before) = first.get(&key).copied() else {
@@ -375,8 +375,8 @@ impl<'a> LayerMerger<'a> {
         let Some(rows) = self.merged.tables.get_mut(table) else { return };
         let mut places: Vec<usize> = listed.iter().map(|(place, _)| *place).collect();
         places.sort_unstable();
-        let target: HashMap<Arc<str>, usize> = listed.into_iter().map(|(_, name)| name).zip(places).collect();
-        let now: HashMap<Arc<str>, usize> = rows.keys().cloned().zip(0..).collect();
+        let target: FxHashMap<Arc<str>, usize> = listed.into_iter().map(|(_, name)| name).zip(places).collect();
+        let now: FxHashMap<Arc<str>, usize> = rows.keys().cloned().zip(0..).collect();
         rows.sort_by_cached_key(|name, _| target.get(name).or_else(|| now.get(name)).copied());
     }
 
@@ -406,7 +406,7 @@ impl<'a> LayerMerger<'a> {
 
     fn removal_conflict(&mut self, row: &IncomingRow) {
         let Some(number) = self.overlay else { return };
-        let decided = self.decided.get(&[row.table.clone(), row.name.clone()]).into_iter().flat_map(HashMap::values);
+        let decided = self.decided.get(&[row.table.clone(), row.name.clone()]).into_iter().flat_map(FxHashMap::values);
         let earlier = decided.filter(|(by, _)| *by != number).map(|(_, field)| field.key).min();
         if let Some(earlier) = earlier {
             let message = format!("overlay `{}` removes {}, which an earlier overlay patches", self.layer, row.title());
@@ -459,7 +459,7 @@ impl<'a> LayerMerger<'a> {
 }
 
 /// What overlays have set in one row: from a key to the number of the overlay and the field.
-type DecidedKeys = HashMap<Arc<str>, (usize, TableField)>;
+type DecidedKeys = FxHashMap<Arc<str>, (usize, TableField)>;
 
 /// Whether a key of a table's rows holds terms of its own, as the keys of a form do, so that a patch merges into it.
 pub(super) fn merges(table: &str, key: &str) -> bool {
@@ -565,7 +565,7 @@ impl LayerMerger<'_> {
             }
         }
         let rank = order.ranks();
-        let now: HashMap<Arc<str>, usize> = rows.keys().cloned().zip(rank).collect();
+        let now: FxHashMap<Arc<str>, usize> = rows.keys().cloned().zip(rank).collect();
         if let Some(rows) = self.merged.tables.get_mut(table) {
             rows.sort_by_cached_key(|name, _| now.get(name).copied());
         }

@@ -215,11 +215,11 @@ fn load_remembered(
 
 /// The blake3 hash of all that a check of rules depends on but the program, in hex.
 fn digest_of(layers: &[LayerDocs], sources: &Sources) -> String {
-    let mut hash = blake3::Hasher::new();
+    let mut hash = fingerprint::PartHasher::default();
     let layers = layers.iter().flat_map(|layer| [layer.name.as_str(), if layer.overlay { "overlay" } else { "pack" }]);
     let sources = sources.ids().filter_map(|id| sources.get(id)).flat_map(|source| [&*source.name, &source.layer, &source.text]);
-    fingerprint::part(&mut hash, layers.chain(sources));
-    hash.finalize().to_hex().to_string()
+    hash.add(layers.chain(sources));
+    hash.finish()
 }
 
 /// Checks the rule tests of a pack, the files under its `cases/`, but not those of the packs that it extends.

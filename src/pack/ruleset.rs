@@ -11,13 +11,15 @@ use crate::macros::MacroTable;
 use crate::model::{Pack, PackOptions};
 use crate::program::{DetachedCondition, Program, Programs, compile};
 use crate::reading::ReplyReadings;
+use crate::syntax::CompileContext;
 use crate::template::task::Tasks;
 use crate::template::{self, CompiledTemplates, Revisions, WrittenCondition};
-use crate::syntax::CompileContext;
 use crate::terms::coverage::CoverageSink;
 
 use super::PackError;
-use super::{AllowedWarning, CheckMemory, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, library, templates};
+use super::{
+    AllowedWarning, CheckMemory, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, library, templates,
+};
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
 /// ruleset can be shared between threads.

@@ -36,6 +36,10 @@ struct WrittenScript<'p> {
 /// Compiles all scripts of a pack; reports those that do not compile.
 pub fn compile(cx: &mut CompileContext<'_>, limits: ScriptLimits) -> ScriptLibrary {
     let found = written(cx);
+    // most packs have none, and an engine takes longer to make than their tables
+    if found.is_empty() {
+        return ScriptLibrary::new(FxHashMap::default());
+    }
     let sources: Vec<ScriptSource<'_>> = found.iter().map(|s| ScriptSource { name: s.name, file: &s.file, text: &s.text }).collect();
     let engine = Scripts::with_sources(limits, &sources, &mut cx.script_bytes);
     let importing = engine.is_ok();

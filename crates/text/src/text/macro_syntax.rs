@@ -201,7 +201,7 @@ pub fn is_plain(text: &str) -> bool {
 #[must_use]
 pub fn may_have_effects<S: BuildHasher>(text: &str, names: &std::collections::HashSet<Arc<str>, S>, syntax: &MacroSyntax) -> bool {
     // most messages hold no brace at all, and a long chat has many
-    text.contains('{')
+    memchr::memchr(b'{', text.as_bytes()).is_some()
         && text.match_indices("{{").any(|(at, _)| {
             let inside = text
                 .get(at + 2..)
