@@ -210,19 +210,21 @@ fn kind_of(table: &FieldMap, root: Span, report: &mut Report) -> Option<&'static
 pub fn newest_words(text: &str) -> Option<serde_json::Value> {
     let mut report = Report::default();
     let root = toml::parse(SourceId::default(), text, &mut report)?;
-    let mut json = newest_tree(root, &Sources::default())?.to_json();
+    let mut json = newest_tree(root, &Sources::default(), false)?.to_json();
     trim_expressions(&mut json);
     Some(json)
 }
 
 /// The tree of a rule file in the words of its newest version, with expressions as the tables that they say; `None` for what is no
-/// rule file.
+/// rule file. Those of an embedded tree are so already.
 #[must_use]
-pub fn newest_tree(mut root: DocumentNode, sources: &Sources) -> Option<DocumentNode> {
+pub fn newest_tree(mut root: DocumentNode, sources: &Sources, is_embedded: bool) -> Option<DocumentNode> {
     let mut report = Report::default();
     let kind = kind_of(root.as_table()?, root.span, &mut report)?;
-    versioned(&mut root, kind, Schemas::shipped(), false, &mut report)?;
-    expressions::write_tables(&mut root, sources);
+    versioned(&mut root, kind, Schemas::shipped(), is_embedded, &mut report)?;
+    if !is_embedded {
+        expressions::write_tables(&mut root, sources);
+    }
     Some(root)
 }
 
