@@ -200,9 +200,23 @@ impl Retrieve for ByName {
 
 impl Schemas {
     /// The schema of a file by its name (`lore.v2.json`), with every definition of other files that it refers to copied
-    /// into it: their addresses answer nobody.
+    /// into it: their addresses answer nobody. Tables that a pack may declare are allowed.
     #[must_use]
     pub fn bundled(&self, file: &str) -> Option<Value> {
+        let mut root = self.closed_bundle(file)?;
+        let table = root.as_object_mut()?;
+        if may_have_own_tables(file) && table.contains_key("additionalProperties") {
+            let own = json!({
+                "type": "array",
+                "items": { "type": "object", "required": [NAME.name] },
+                "description": "Rows of a table that the pack declares.",
+            });
+            table.insert("additionalProperties".to_owned(), own);
+        }
+        Some(root)
+    }
+
+    fn closed_bundle(&self, file: &str) -> Option<Value> {
         let mut root = self.get(file)?.clone();
         let mut open = Vec::new();
         localize(&mut root, &mut open);
@@ -256,16 +270,19 @@ fn localize(schema: &mut Value, open: &mut Vec<(String, String)>) {
 /// Kinds of files that hold no rows for programs.
 const WITHOUT_ROWS: &[&str] = &["pack", "case", "template", "terms"];
 
+fn may_have_own_tables(file: &str) -> bool {
+    !WITHOUT_ROWS.contains(&file.split('.').next().unwrap_or(file))
+}
+
 impl Schemas {
     /// [`bundled`](Self::bundled), with the options, tables and columns that a pack declares.
     #[must_use]
     pub fn bundled_for(&self, file: &str, pack: &Pack) -> Option<Value> {
-        let mut root = self.bundled(file)?;
-        let kind = file.split('.').next().unwrap_or(file);
-        if WITHOUT_ROWS.contains(&kind) {
+        let mut root = self.closed_bundle(file)?;
+        if !may_have_own_tables(file) {
             return Some(root);
         }
-        if kind == "overlay"
+        if file.starts_with("overlay.")
             && !pack.options.is_empty()
             && let Some(known) = root.pointer_mut(&format!("/properties/{TABLE}")).and_then(Value::as_object_mut)
         {

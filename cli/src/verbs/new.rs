@@ -54,6 +54,8 @@ pub(crate) struct NewArgs {
 const TASK: &str = "turn_generation";
 /// The first rule test of a pack.
 const FIRST: &str = "cases/first.toml";
+/// Settings with which Tombi accepts rule files, and says nothing that `tapster lsp` says too.
+const TOMBI: &str = include_str!("tombi.toml");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ScaffoldKind {
@@ -114,6 +116,7 @@ impl NewArgs {
                     file(format!("{name}/pack.toml"), pack_manifest(name, base, release_of(base, show).as_ref())),
                     file(format!("{name}/slots.toml"), slot_file(&format!("{word}_style"))),
                     file(format!("{name}/{FIRST}"), case_of_slot(&format!("{word}_style"))),
+                    file(format!("{name}/.tombi.toml"), TOMBI.to_owned()),
                 ]
             }
             ScaffoldKind::Overlay => vec![file(format!("{name}.toml"), overlay_file(name, extends.unwrap_or(DEFAULT_PACK), &word))],
@@ -219,6 +222,7 @@ impl NewArgs {
     fn loads(&self, files: &[NewFile], show: &Console<'_>) -> Result<()> {
         let inside = |path: &Path| path.strip_prefix(&self.name).map(|path| path.display().to_string().replace('\\', "/"));
         let files = files.iter().filter_map(|(path, text)| Some((inside(path).ok()?, text.clone().into_bytes())));
+        let files = files.filter(|(path, _)| !path.starts_with('.'));
         let with = PackShelf { packs: vec![PackFiles::of(&self.name, files)], ..pack_shelf(show) };
         Ruleset::load(&Start::Name(self.name.clone()), &[], &with).map(|_| ()).map_err(EarlyExit::rejected)
     }
