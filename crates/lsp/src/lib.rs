@@ -23,6 +23,7 @@ mod signature;
 mod streams;
 mod subject;
 mod symbols;
+mod tokens;
 
 pub use navigation::ShippedFiles;
 pub use server::{ServerOptions, serve};

@@ -145,6 +145,28 @@ impl Outline {
         })
     }
 
+    /// All nodes.
+    pub(crate) fn all_nodes(&self) -> impl Iterator<Item = (NodeId, &OutlineNode)> {
+        self.nodes.iter().enumerate()
+    }
+
+    /// The entries of all tables.
+    pub(crate) fn all_entries(&self) -> impl Iterator<Item = &OutlineEntry> {
+        self.nodes.iter().flat_map(|node| match &node.content {
+            NodeContent::Table(entries) => entries.as_slice(),
+            _ => &[],
+        })
+    }
+
+    pub(crate) fn comments(&self) -> &[Range<usize>] {
+        &self.comments
+    }
+
+    /// Where the names in headers of TOML are written.
+    pub(crate) fn header_names(&self) -> impl Iterator<Item = &Range<usize>> {
+        self.headers.iter().map(|(range, _)| range)
+    }
+
     /// What is written at a byte.
     pub(crate) fn cursor(&self, offset: usize) -> Cursor {
         let (mut path, mut nodes, mut at) = (Vec::new(), vec![ROOT], ROOT);

@@ -14,14 +14,15 @@ use lsp_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CompletionOptions, DidChangeWatchedFilesRegistrationOptions,
     ExecuteCommandOptions, FileSystemWatcher, FoldingRangeProviderCapability, GlobPattern, Hover, HoverContents, HoverProviderCapability,
     InitializeParams, Location, MarkupContent, MarkupKind, NumberOrString, OneOf, PublishDiagnosticsParams, Registration,
-    RegistrationParams, SaveOptions, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri,
+    RegistrationParams, SaveOptions, SemanticTokensFullOptions, SemanticTokensOptions, SemanticTokensServerCapabilities,
+    ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
+    TextDocumentSyncSaveOptions, TextEdit, Uri,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use tapster::machinery::pack::files::{pack_around, parent};
-use tapster::machinery::pack::{Ruleset, Start};
+use tapster::machinery::pack::{Overlay, Ruleset, Start};
 use tapster_door::Door;
 
 use crate::actions::{code_actions, whole_edit};
@@ -35,10 +36,11 @@ use crate::hover::describe_place;
 use crate::navigation::{Navigator, ShippedFiles};
 use crate::outline::{ROOT, Syntax};
 use crate::preview::{self, PreviewParams, PreviewScene};
-use crate::project::{Project, ProjectRoot, has_known_kind, is_case};
+use crate::project::{Project, ProjectRoot, has_known_kind, is_case, is_overlay};
 use crate::signature::signature_help;
 use crate::subject::{RuleText, Subject};
 use crate::symbols::{document_symbols, folding_ranges};
+use crate::tokens::{legend, semantic_tokens};
 
 /// What the server is given by the program that runs it.
 #[derive(Clone)]
@@ -103,6 +105,11 @@ fn capabilities() -> ServerCapabilities {
         code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
             code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::SOURCE_FIX_ALL]),
             ..CodeActionOptions::default()
+        })),
+        semantic_tokens_provider: Some(SemanticTokensServerCapabilities::SemanticTokensOptions(SemanticTokensOptions {
+            legend: legend(),
+            full: Some(SemanticTokensFullOptions::Bool(true)),
+            ..SemanticTokensOptions::default()
         })),
         folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
         execute_command_provider: Some(ExecuteCommandOptions {
@@ -297,6 +304,10 @@ impl<'c> Server<'c> {
             ask::FoldingRangeRequest::METHOD => {
                 let params = params_of::<ask::FoldingRangeRequest>(request)?;
                 json_of(self.rule_text(&params.text_document.uri).map(folding_ranges))
+            }
+            ask::SemanticTokensFullRequest::METHOD => {
+                let params = params_of::<ask::SemanticTokensFullRequest>(request)?;
+                json_of(self.rule_text(&params.text_document.uri).map(semantic_tokens))
             }
             ask::Formatting::METHOD => {
                 let params = params_of::<ask::Formatting>(request)?;
@@ -630,14 +641,27 @@ impl Server<'_> {
         let (mut start, mut overlays) = (scene.start.clone(), scene.overlays.clone());
         if let Some(named) = pack {
             let path = preview::named_path(named);
-            match self.documents.of_path(&path).and_then(|document| ProjectRoot::of(document, self.settings.pack.as_deref())) {
+            let document = self.documents.of_path(&path);
+            let mut lay_over = |path: PathBuf| {
+                if !overlays.iter().any(|known| matches!(known, Overlay::Path(known) if *known == path)) {
+                    overlays.push(Overlay::Path(path));
+                }
+            };
+            match document.and_then(|document| ProjectRoot::of(document, self.settings.pack.as_deref())) {
                 Some(ProjectRoot::Pack(folder)) => start = Start::Folder(folder),
                 Some(ProjectRoot::Overlay(path, over)) => {
                     start = over;
-                    overlays.push(tapster::machinery::pack::Overlay::Path(path));
+                    lay_over(path);
                 }
+                // an overlay that names no pack is laid over the rules of the scene
+                Some(ProjectRoot::File(path)) if document.is_some_and(is_overlay) => lay_over(path),
                 _ if path.is_dir() => start = Start::Folder(path),
-                _ => start = pack_around(&path).map_or_else(|| Start::typed(named), Start::Folder),
+                _ => match pack_around(&path) {
+                    Some(folder) => start = Start::Folder(folder),
+                    // a file that is no rule changes none
+                    None if path.is_file() => {}
+                    None => start = Start::typed(named),
+                },
             }
         }
         // rules that were just checked need not be compiled again

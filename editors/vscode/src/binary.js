@@ -78,8 +78,8 @@ async function findBinary(search) {
         without.push(file);
     }
     if (without[0]) return { error: lacking(without[0]) };
-    const places = search.folders.length ? "`node_modules/.bin`, `.venv/bin` and `PATH`" : "`PATH`";
-    return { error: `The program \`tapster\` is not in ${places}: install it, or name it in the setting \`tapster.path\`.` };
+    const places = search.folders.length ? "`node_modules/.bin`, `.venv/bin` or `PATH`" : "`PATH`";
+    return { error: `There is no program \`tapster\` in ${places}: install it, or name it in the setting \`tapster.path\`.` };
 }
 
 module.exports = { findBinary, candidates, needsShell };

@@ -2,7 +2,7 @@
 const fs = require("node:fs");
 const path = require("node:path");
 const vscode = require("vscode");
-const { LanguageClient, State, Trace } = require("vscode-languageclient/node");
+const { LanguageClient, State } = require("vscode-languageclient/node");
 const { findBinary, needsShell } = require("./binary");
 
 /** Files whose unsaved text the server should know. */
@@ -37,6 +37,7 @@ async function start() {
         documentSelector: DOCUMENTS,
         initializationOptions: { pack: settings().get("pack") || undefined },
     });
+    client.onDidChangeState(() => preview?.ask());
     await client.start();
 }
 
@@ -198,7 +199,8 @@ async function activate(context) {
             if (event.affectsConfiguration("tapster.path") || event.affectsConfiguration("tapster.pack")) return restart();
         }),
     );
-    await start();
+    // commands are there at once, also while a message waits for an answer
+    void start();
 }
 
 const deactivate = () => client?.dispose();

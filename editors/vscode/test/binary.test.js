@@ -58,9 +58,9 @@ test("a program without the server is passed over, and named if there is no othe
 test("a sentence says that there is none", { skip }, async (t) => {
     const root = folder(t, { "work/.venv/bin/tapster": "text", "bin/tapster/inner": "text" });
     assert.deepEqual(await findBinary(search(root)), {
-        error: "The program `tapster` is not in `node_modules/.bin`, `.venv/bin` and `PATH`: install it, or name it in the setting `tapster.path`.",
+        error: "There is no program `tapster` in `node_modules/.bin`, `.venv/bin` or `PATH`: install it, or name it in the setting `tapster.path`.",
     });
-    assert.match((await findBinary(search(root, { folders: [] }))).error, /is not in `PATH`:/);
+    assert.match((await findBinary(search(root, { folders: [] }))).error, /^There is no program `tapster` in `PATH`:/);
     assert.deepEqual(await findBinary(search(root, { setting: "/nowhere/tapster" })), {
         error: "The setting `tapster.path` names `/nowhere/tapster`, which is not a program.",
     });

@@ -1,5 +1,7 @@
 //! Each feature, over a pack of one's own that extends a shipped one.
 
+use std::path::Path;
+
 use serde_json::{Value as Json, json};
 
 use crate::editor::{Editor, Folder, address, small_pack, split_mark};
@@ -328,6 +330,89 @@ fn a_preview_marks_the_blocks_of_the_rule_under_the_cursor_and_follows_the_text(
     assert!(!shown["diagnostics"].as_array().unwrap().is_empty() && shown["blocks"] == json!([]), "{shown:#}");
     let shown = editor.ask("tapster/preview", json!({ "scene": "/no/such/scene.toml" }));
     assert_eq!(shown["diagnostics"][0]["code"], "file.missing");
+}
+
+#[test]
+fn a_preview_lays_the_open_overlay_over_the_rules_of_the_scene() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let scene_text = "pack = \"../mine\"\nmessage = \"Hello.\"\n[scene.preset]\nmain = \"Be kind.\"\n";
+    let scene = pack.beside("hello/scene.toml", &format!("overlays = \"tweak.toml\"\n{scene_text}"));
+    let other = pack.beside("other/scene.toml", scene_text);
+    let tweak = pack.beside("hello/tweak.toml", "");
+    editor.open(&tweak, &rows("[[slot]]\nname = \"main_prompt\"\nrole = \"user\"\n"));
+    editor.open(&other, scene_text);
+    let mut roles = |scene: &Path, rules: &Path| -> Vec<String> {
+        let shown = editor.ask("tapster/preview", json!({ "scene": address(scene), "pack": address(rules) }));
+        assert_eq!(shown["diagnostics"], json!([]), "{shown:#}");
+        let main = shown["blocks"].as_array().unwrap().iter().filter(|block| block["text"] == "Be kind.");
+        main.map(|block| block["role"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(roles(&other, &tweak), ["user"]);
+    // it is not laid over the rules twice
+    assert_eq!(roles(&scene, &tweak), ["user"]);
+    // what is no rule file changes nothing
+    assert_eq!(roles(&other, &other), ["system"]);
+}
+
+/// The words of a file that an editor colours, as `word kind`.
+fn coloured(editor: &mut Editor, path: &Path, text: &str) -> Vec<String> {
+    editor.open(path, text);
+    let answer = editor.ask("textDocument/semanticTokens/full", json!({ "textDocument": { "uri": address(path) } }));
+    let data: Vec<usize> = answer["data"].as_array().unwrap().iter().map(|number| number.as_u64().unwrap() as usize).collect();
+    let kinds = ["comment", "table", "key", "text", "number", "keyword", "function", "reference", "macro"];
+    let lines: Vec<Vec<u16>> = text.lines().map(|line| line.encode_utf16().collect()).collect();
+    let (mut line, mut column) = (0, 0);
+    let word = |token: &[usize]| {
+        column = if token[0] == 0 { column + token[1] } else { token[1] };
+        line += token[0];
+        format!("{} {}", String::from_utf16(&lines[line][column..column + token[2]]).unwrap(), kinds[token[3]])
+    };
+    data.chunks(5).map(word).collect()
+}
+
+#[test]
+fn words_are_coloured() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let path = pack.write("rows.toml", "");
+    let text = "# 😀\nkind = \"overlay\"\n[[pass]]\nname = 'x'\ndo = \"set\"\nset = { a = \"$context.window\", \"b\" = 1.5, \
+                c = \"😀 {{char}} and {{$x}}\" }\nwhere = \"= trim(@text) == 'a'\"\ntext = \"\"\"\na\nb\"\"\"\n";
+    let expected = [
+        "# 😀 comment",
+        "kind key",
+        "\"overlay\" keyword",
+        "pass table",
+        "name key",
+        "'x' text",
+        "do key",
+        "\"set\" function",
+        "set key",
+        "a key",
+        "\" text",
+        "$context.window reference",
+        "\" text",
+        "\"b\" key",
+        "1.5 number",
+        "c key",
+        "\"😀  text",
+        "{{char}} macro",
+        " and  text",
+        "{{$x}} macro",
+        "\" text",
+        "where key",
+        "\"=  text",
+        "trim function",
+        "( text",
+        "@text reference",
+        ") == 'a'\" text",
+        "text key",
+        "\"\"\" text",
+        "a text",
+        "b\"\"\" text",
+    ];
+    assert_eq!(coloured(&mut editor, &path, text), expected);
+    // an editor colours JSON itself, but for what is named inside of texts
+    let path = pack.beside("preset.json", "");
+    assert_eq!(coloured(&mut editor, &path, "{ \"a\": [\"Be {{char}}.\", 1] }"), ["{{char}} macro"]);
 }
 
 #[test]
