@@ -74,6 +74,9 @@ pub(crate) fn everything_in(folder: &Path) -> Result<Vec<(String, Option<u64>)>>
     Ok(found)
 }
 
+/// Settings for Tombi, which are not shared.
+pub(crate) const TOMBI_FILE: &str = ".tombi.toml";
+
 /// The files of a pack's folder that are shared, and those that are not. Links are not followed.
 pub(crate) fn files_of(folder: &Path) -> Result<(Vec<PackFile>, Vec<OmittedFile>)> {
     let (mut files, mut left) = (Vec::new(), Vec::new());
@@ -85,7 +88,10 @@ pub(crate) fn files_of(folder: &Path) -> Result<(Vec<PackFile>, Vec<OmittedFile>
             return Ok(false);
         };
         if name.starts_with('.') {
-            leave("it is hidden");
+            // every new pack has the settings for Tombi
+            if path != TOMBI_FILE {
+                leave("it is hidden");
+            }
         } else if kind.is_symlink() {
             leave("it is a link");
         } else if kind.is_dir() && path.split('/').count() > limits::CHAIN {

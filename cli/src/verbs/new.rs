@@ -12,6 +12,7 @@ use crate::diag::{Code, Report, short, suggest};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::inputs::files::{path_text, write_file};
 use crate::inputs::library::{beside_scene, pack_shelf};
+use crate::inputs::pack_files::TOMBI_FILE;
 use crate::inputs::template::pack_of;
 use crate::output::Console;
 use crate::pack::files::{is_pack, pack_around, parent};
@@ -116,7 +117,7 @@ impl NewArgs {
                     file(format!("{name}/pack.toml"), pack_manifest(name, base, release_of(base, show).as_ref())),
                     file(format!("{name}/slots.toml"), slot_file(&format!("{word}_style"))),
                     file(format!("{name}/{FIRST}"), case_of_slot(&format!("{word}_style"))),
-                    file(format!("{name}/.tombi.toml"), TOMBI.to_owned()),
+                    file(format!("{name}/{TOMBI_FILE}"), TOMBI.to_owned()),
                 ]
             }
             ScaffoldKind::Overlay => vec![file(format!("{name}.toml"), overlay_file(name, extends.unwrap_or(DEFAULT_PACK), &word))],
