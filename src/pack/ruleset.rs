@@ -11,7 +11,6 @@ use crate::macros::MacroTable;
 use crate::model::{Pack, PackOptions};
 use crate::program::{DetachedCondition, Program, Programs, compile};
 use crate::reading::ReplyReadings;
-use crate::syntax::CompileContext;
 use crate::template::task::Tasks;
 use crate::template::{self, CompiledTemplates, Revisions, WrittenCondition};
 use crate::terms::coverage::CoverageSink;
@@ -210,9 +209,7 @@ impl Ruleset {
     /// The names of fields that rules use and no row declares, one a line and in the order in which they are compiled.
     #[must_use]
     pub fn undeclared_fields(&self) -> String {
-        let declared = CompileContext::new(self.pack(), &[]).fields;
-        let used = self.parts.programs.rules.fields.iter().filter(|field| declared.id(field).is_none());
-        used.map(|field| format!("{field}\n")).collect()
+        self.parts.programs.undeclared_fields(&self.parts.pack)
     }
 
     /// The same rules, of which every build records which of them it exercises.

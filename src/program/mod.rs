@@ -14,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::model::Pack;
 use crate::model::term::RowTerms;
+use crate::syntax::CompileContext;
 use crate::terms::CompiledRules;
 use crate::verbs::CompiledPass;
 
@@ -81,6 +82,13 @@ impl Programs {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<usize> {
         self.list.iter().position(|p| p.name.as_ref() == name)
+    }
+
+    /// The names of fields that they use and no row of the pack declares, one a line and in the order in which they are compiled.
+    pub(crate) fn undeclared_fields(&self, pack: &Pack) -> String {
+        let declared = CompileContext::new(pack, &[]).fields;
+        let used = self.rules.fields.iter().filter(|field| declared.id(field).is_none());
+        used.map(|field| format!("{field}\n")).collect()
     }
 
     /// The programs that a build or a payload of the pack runs.

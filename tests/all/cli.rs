@@ -309,3 +309,31 @@ fn fields_that_a_conversion_loses_are_tried_out_together() {
     assert_eq!(exit, 0, "{err}");
     assert!(!out.contains("were not tried out") && !err.contains("were not tried out"), "{out}{err}");
 }
+
+/// Rules in which a check finds nothing are remembered; a damaged file is not believed, and what cannot be written stops nothing.
+#[test]
+fn checks_are_remembered_in_a_folder() {
+    let folder = Folder::new("checks");
+    let overlay = folder.put("mine.toml", "kind = \"overlay\"\nversion = 2\n\n[preset]\nmain = \"Be brief.\"\n");
+    let build = |cache: &str| {
+        let args = ["build", "--pack", "sillytavern", "--overlay", &overlay, "--message", "Hello."];
+        let (cache, path) = (OsString::from(folder.at(cache)), OsString::new());
+        let env = |name: &str| (name == "TAPSTER_CACHE").then(|| cache.clone()).or_else(|| (name == "TAPSTER_PACKS").then(|| path.clone()));
+        let (exit, out, err) = support::tapster_with(&args, b"", &env);
+        assert_eq!((exit, err.as_str()), (0, ""));
+        out
+    };
+    let files = || -> Vec<PathBuf> { std::fs::read_dir(folder.path("cache")).unwrap().map(|file| file.unwrap().path()).collect() };
+    let first = build("cache");
+    let [file] = files().try_into().unwrap();
+    let written = std::fs::read(&file).unwrap();
+    assert_eq!(build("cache"), first);
+    std::fs::write(&file, "0\nrole\n").unwrap();
+    assert_eq!(build("cache"), first);
+    assert_eq!(std::fs::read(&file).unwrap(), written);
+    assert_eq!(build("mine.toml"), first);
+    // another text is other rules
+    folder.write("mine.toml", "kind = \"overlay\"\nversion = 2\n\n[preset]\nmain = \"Be loud.\"\n");
+    assert_ne!(build("cache"), first);
+    assert_eq!(files().len(), 2);
+}

@@ -264,8 +264,7 @@ fn compact_trees_are_those_of_the_files() {
             let (read, embedded) = (read.unwrap(), embedded.unwrap());
             let mut sources = Sources::default();
             sources.add(path, &name, text);
-            let (read, embedded) =
-                (pack::read::newest_tree(read, &sources, false), pack::read::newest_tree(embedded, &sources, true));
+            let (read, embedded) = (pack::read::newest_tree(read, &sources, false), pack::read::newest_tree(embedded, &sources, true));
             let json = |tree: &Option<DocumentNode>| tree.as_ref().map(DocumentNode::to_json);
             assert_eq!(json(&read), json(&embedded), "{name}/{path}");
             // inside of an expression with escapes, the places are those of the whole
