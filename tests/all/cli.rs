@@ -323,7 +323,7 @@ fn checks_are_remembered_in_a_folder() {
         assert_eq!((exit, err.as_str()), (0, ""));
         out
     };
-    let files = || -> Vec<PathBuf> { std::fs::read_dir(folder.path("cache")).unwrap().map(|file| file.unwrap().path()).collect() };
+    let files = || -> Vec<PathBuf> { std::fs::read_dir(folder.path("cache/checks")).unwrap().map(|file| file.unwrap().path()).collect() };
     let first = build("cache");
     let [file] = files().try_into().unwrap();
     let written = std::fs::read(&file).unwrap();

@@ -40,7 +40,7 @@ impl CheckFolder {
         }?;
         let file = std::fs::metadata(std::env::current_exe().ok()?).ok()?;
         let changed = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_nanos();
-        Some(Self { folder, program: format!("{} {} {changed}", env!("CARGO_PKG_VERSION"), file.len()) })
+        Some(Self { folder: folder.join("checks"), program: format!("{} {} {changed}", env!("CARGO_PKG_VERSION"), file.len()) })
     }
 
     /// The name of a file.
@@ -60,9 +60,11 @@ impl CheckMemory for CheckFolder {
     /// What cannot be written is checked again.
     fn remember(&self, digest: &str, fields: &str) {
         let key = self.key(digest);
-        if std::fs::read_dir(&self.folder).is_ok_and(|files| files.count() >= MOST) {
-            let old = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
-            old.for_each(|file| _ = std::fs::remove_file(file.path()));
+        let names = std::fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|file| file.file_name());
+        // what is called otherwise is not from here
+        let old: Vec<OsString> = names.filter(|name| name.len() == key.len()).collect();
+        if old.len() >= MOST {
+            old.iter().for_each(|name| _ = std::fs::remove_file(self.folder.join(name)));
         }
         if std::fs::create_dir_all(&self.folder).is_ok() {
             // the first line says that the file is whole

@@ -11,12 +11,12 @@ use lsp_types::notification::Notification as _;
 use lsp_types::request as ask;
 use lsp_types::request::Request as _;
 use lsp_types::{
-    CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CompletionOptions, DidChangeWatchedFilesRegistrationOptions,
-    ExecuteCommandOptions, FileSystemWatcher, FoldingRangeProviderCapability, GlobPattern, Hover, HoverContents, HoverProviderCapability,
-    InitializeParams, Location, MarkupContent, MarkupKind, NumberOrString, OneOf, PublishDiagnosticsParams, Registration,
-    RegistrationParams, SaveOptions, SemanticTokensFullOptions, SemanticTokensOptions, SemanticTokensServerCapabilities,
-    ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions,
-    TextDocumentSyncSaveOptions, TextEdit, Uri,
+    CodeAction, CodeActionKind, CodeActionOptions, CodeActionOrCommand, CodeActionProviderCapability, CompletionOptions,
+    DidChangeWatchedFilesRegistrationOptions, ExecuteCommandOptions, FileSystemWatcher, FoldingRangeProviderCapability, GlobPattern, Hover,
+    HoverContents, HoverProviderCapability, InitializeParams, Location, MarkupContent, MarkupKind, NumberOrString, OneOf,
+    PublishDiagnosticsParams, Registration, RegistrationParams, SaveOptions, SemanticTokensFullOptions, SemanticTokensOptions,
+    SemanticTokensServerCapabilities, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind,
+    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -153,12 +153,25 @@ struct ForeignFile {
 /// The answer to a request.
 type Answer = Result<Json, (ErrorCode, String)>;
 
+/// Whether a place lies in another one.
+fn contains(outer: &Location, inner: &Location) -> bool {
+    outer.uri == inner.uri && outer.range.start <= inner.range.start && inner.range.end <= outer.range.end
+}
+
+/// Whether a kind of action is this one, or a kind of it: `source.fixAll` of `source`.
+fn is_kind(kind: &CodeActionKind, wanted: &CodeActionKind) -> bool {
+    kind.as_str().strip_prefix(wanted.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 impl<'c> Server<'c> {
     fn new(connection: &'c Connection, options: ServerOptions, params: &InitializeParams) -> Self {
         let settings = params.initialization_options.clone().and_then(|settings| EditorSettings::deserialize(settings).ok());
         let abilities = params.capabilities.workspace.as_ref().and_then(|workspace| workspace.did_change_watched_files.as_ref());
         let can_watch = abilities.and_then(|watched| watched.dynamic_registration) == Some(true);
-        let workspaces = params.workspace_folders.iter().flatten().filter_map(|folder| path_of(&folder.uri));
+        // older editors name a root alone
+        #[expect(deprecated, reason = "for these editors")]
+        let root = params.root_uri.iter().filter(|_| params.workspace_folders.is_none());
+        let workspaces = params.workspace_folders.iter().flatten().map(|folder| &folder.uri).chain(root).filter_map(path_of);
         let rules = workspaces.map(|folder| folder.join("rules")).filter(|folder| folder.is_dir());
         let folders: Vec<PathBuf> = options.folders.iter().cloned().chain(rules).collect();
         Self {
@@ -289,8 +302,13 @@ impl<'c> Server<'c> {
                 json_of(self.places(&params.text_document.uri, params.position, |navigator, subject| navigator.definitions(subject)))
             }
             ask::References::METHOD => {
-                let params = params_of::<ask::References>(request)?.text_document_position;
-                json_of(self.places(&params.text_document.uri, params.position, |navigator, subject| navigator.references(subject)))
+                let params = params_of::<ask::References>(request)?;
+                let (at, with_definitions) = (params.text_document_position, params.context.include_declaration);
+                json_of(self.places(&at.text_document.uri, at.position, |navigator, subject| {
+                    let definitions = if with_definitions { Vec::new() } else { navigator.definitions(subject) };
+                    let is_definition = |place: &Location| definitions.iter().any(|known| contains(known, place));
+                    navigator.references(subject).into_iter().filter(|place| !is_definition(place)).collect()
+                }))
             }
             ask::SignatureHelpRequest::METHOD => {
                 let params = params_of::<ask::SignatureHelpRequest>(request)?.text_document_position_params;
@@ -319,7 +337,12 @@ impl<'c> Server<'c> {
                 while self.work() {}
                 let document = self.documents.get(&params.text_document.uri);
                 let path = document.and_then(|document| Some((document, document.path.as_deref()?)));
-                json_of(path.map(|(document, path)| code_actions(document, path, params.range, &self.published)))
+                let actions = path.map(|(document, path)| code_actions(document, path, params.range, &self.published));
+                let is_wanted = |action: &CodeActionOrCommand| {
+                    let CodeActionOrCommand::CodeAction(CodeAction { kind: Some(kind), .. }) = action else { return true };
+                    params.context.only.as_ref().is_none_or(|only| only.iter().any(|wanted| is_kind(kind, wanted)))
+                };
+                json_of(actions.map(|actions| actions.into_iter().filter(is_wanted).collect::<Vec<_>>()))
             }
             ask::ExecuteCommand::METHOD => {
                 let params = params_of::<ask::ExecuteCommand>(request)?;
@@ -594,7 +617,7 @@ impl Server<'_> {
         &mut self,
         address: &Uri,
         position: lsp_types::Position,
-        find: fn(&Navigator<'_>, &Subject) -> Vec<Location>,
+        find: impl Fn(&Navigator<'_>, &Subject) -> Vec<Location>,
     ) -> Option<Vec<Location>> {
         let found = self.with_rules(address, |document, rules, context| {
             let (rules, context) = (rules?, context?);

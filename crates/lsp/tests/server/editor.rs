@@ -81,6 +81,15 @@ impl Editor {
     }
 
     pub(crate) fn start_with(settings: Json) -> Self {
+        Self::initialize(json!({ "capabilities": {}, "initializationOptions": settings }))
+    }
+
+    /// An editor that names a root, and no workspaces.
+    pub(crate) fn start_in(root: &Path) -> Self {
+        Self::initialize(json!({ "capabilities": {}, "rootUri": address(root) }))
+    }
+
+    fn initialize(params: Json) -> Self {
         let cache = Folder::new("cache");
         let (connection, other) = Connection::memory();
         let format = |text: &str| Ok(text.replace("  =  ", " = "));
@@ -96,7 +105,7 @@ impl Editor {
             published: 0,
             cache,
         };
-        editor.ask("initialize", json!({ "capabilities": {}, "initializationOptions": settings }));
+        editor.ask("initialize", params);
         editor.tell("initialized", json!({}));
         editor
     }

@@ -63,6 +63,20 @@ fn an_overlay_is_checked_over_what_it_extends() {
     assert_eq!(editor.found(&path), Vec::<String>::new(), "a closed file that is in no open pack has no diagnostics");
 }
 
+#[test]
+fn packs_are_found_in_the_rules_of_a_root() {
+    let root = Folder::new("root");
+    let manifest = "kind = \"pack\"\nversion = 1\nname = \"near\"\nrelease = \"0.1.0\"\nextends = [\"base\"]\n";
+    root.write("rules/near/pack.toml", manifest);
+    let path = root.write("deep/er/over.toml", "");
+    let text = "kind = \"overlay\"\nversion = 2\nname = \"over\"\nextends = \"near\"\n[[slot]]\nname = \"main_prompt\"\nrole = \"user\"\n";
+    for (mut editor, is_found) in [(Editor::start_in(&root.0), true), (Editor::start(), false)] {
+        editor.open(&path, text);
+        editor.settle(&path);
+        assert_eq!(editor.diagnostics.get(&address(&path)).is_none_or(Vec::is_empty), is_found, "{:?}", editor.diagnostics);
+    }
+}
+
 /// The folder of the server, that of the crate, has a folder `src` too.
 #[test]
 fn an_overlay_extends_what_lies_beside_it() {
@@ -176,6 +190,9 @@ fn references_are_found_in_all_files() {
     let places = editor.ask_at("textDocument/references", &two, text);
     let uris: Vec<&str> = places.as_array().unwrap().iter().map(|place| place["uri"].as_str().unwrap()).collect();
     assert_eq!(uris, [address(&one), address(&two)], "{:?}", editor.diagnostics);
+    let at = json!({ "textDocument": { "uri": address(&two) }, "position": { "line": 7, "character": 11 }, "context": { "includeDeclaration": false } });
+    let uses = editor.ask("textDocument/references", at);
+    assert_eq!((uses.as_array().unwrap().len(), &uses[0]["uri"]), (1, &json!(address(&two))));
 }
 
 #[test]
@@ -209,6 +226,10 @@ fn certain_repairs_are_offered_one_by_one_and_all_at_once() {
     );
     assert_eq!(actions[0]["edit"]["changes"][address(&path)][0]["range"]["start"], json!({ "line": 5, "character": 6 }));
     assert_eq!((actions[0]["kind"].clone(), actions[2]["kind"].clone()), (json!("quickfix"), json!("source.fixAll")));
+    let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 9, "character": 0 } });
+    let params = json!({ "textDocument": { "uri": address(&path) }, "range": range, "context": { "diagnostics": [], "only": ["source"] } });
+    let all = editor.ask("textDocument/codeAction", params);
+    assert_eq!((all.as_array().unwrap().len(), &all[0]["kind"]), (1, &json!("source.fixAll")));
 }
 
 #[test]
