@@ -40,6 +40,8 @@ pub(super) struct PackResolver<'a> {
     pub(super) done: Vec<LayerDocs>,
     /// Whether every pack exists with all its files; some of them may be unreadable.
     pub(super) complete: bool,
+    /// Files are checked against schemas later, if at all.
+    pub(super) defers_checks: bool,
     /// What is yet to be checked against schemas.
     pub(super) checks: Vec<SchemaCheck>,
     /// Whether every pack is embedded in the program as it is.
@@ -96,6 +98,7 @@ impl<'a> PackResolver<'a> {
             complete: true,
             embedded: true,
             unread: UnreadTexts::default(),
+            defers_checks: false,
             checks: Vec::new(),
             overlays: Vec::new(),
             chain: Vec::new(),
@@ -260,7 +263,11 @@ impl<'a> PackResolver<'a> {
             self.unread.add(&file.bytes);
             return None;
         }
-        let doc = read::read_unchecked(file, layer, self.sources, self.schemas, self.report, &mut self.checks);
+        let doc = if self.defers_checks {
+            read::read_unchecked(file, layer, self.sources, self.schemas, self.report, &mut self.checks)
+        } else {
+            read::read(file, layer, self.sources, self.schemas, self.report)
+        };
         if doc.is_none() {
             self.unread.add(&file.bytes);
         }

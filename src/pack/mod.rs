@@ -91,8 +91,8 @@ pub enum Start {
 
 /// A memory of the rules that have been checked, from one start of a program to the next.
 pub trait CheckMemory {
-    /// What was remembered for a digest; `None` if these rules are not known to be without mistakes.
-    fn fields_of(&self, digest: &str) -> Option<String>;
+    /// The fields that were remembered for a digest; `None` if these rules are not known to be without mistakes.
+    fn undeclared_fields(&self, digest: &str) -> Option<String>;
 
     /// Remembers that rules are without mistakes. `fields` are their [undeclared fields](Ruleset::undeclared_fields).
     fn remember(&self, digest: &str, fields: &str);
@@ -151,8 +151,8 @@ pub struct LoadedPack {
     pub(crate) embedded: bool,
     /// The hash of what was read, if there is a memory of checks.
     digest: Option<String>,
-    /// What that memory knows of it.
-    known: Option<String>,
+    /// What that memory holds of it.
+    remembered_fields: Option<String>,
 }
 
 /// Loads a pack with everything that it extends, and merges `overlays` over it in their order.
@@ -182,6 +182,7 @@ fn load_remembered(
     let sound = files.is_some() && !report.has_errors();
     let mut resolver = PackResolver::new(library, schemas, &mut sources, &mut report);
     resolver.complete = sound;
+    resolver.defers_checks = memory.is_some();
     if let Some(files) = files {
         resolver.visit(files);
     }
@@ -195,8 +196,8 @@ fn load_remembered(
     let embedded = resolver.embedded && overlays.is_empty();
     let (mut layers, complete, unread, checks) = (resolver.done, resolver.complete, resolver.unread, resolver.checks);
     let digest = memory.filter(|_| !embedded).map(|_| digest_of(&layers, &sources));
-    let known = memory.zip(digest.as_ref()).and_then(|(memory, digest)| memory.fields_of(digest));
-    if known.is_none() {
+    let remembered_fields = memory.zip(digest.as_ref()).and_then(|(memory, digest)| memory.undeclared_fields(digest));
+    if remembered_fields.is_none() {
         checks.iter().for_each(|check| check.run(schemas, &mut report));
     }
     let allowed = allow::collect(&layers, &mut report);
@@ -210,12 +211,13 @@ fn load_remembered(
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone(), &mut report));
     let pack = pack.map(|pack| Pack { options, fingerprint, rights, ..pack });
     report.sort();
-    LoadedPack { pack, allowed, unread, report, sources, removed, embedded, digest, known }
+    LoadedPack { pack, allowed, unread, report, sources, removed, embedded, digest, remembered_fields }
 }
 
-/// The blake3 hash of all that a check of rules depends on but the program, in hex.
+/// The blake3 hash of the rules that were read, in hex.
 fn digest_of(layers: &[LayerDocs], sources: &Sources) -> String {
     let mut hash = fingerprint::PartHasher::default();
+    hash.add([layers.len().to_string().as_str()]);
     let layers = layers.iter().flat_map(|layer| [layer.name.as_str(), if layer.overlay { "overlay" } else { "pack" }]);
     let sources = sources.ids().filter_map(|id| sources.get(id)).flat_map(|source| [&*source.name, &source.layer, &source.text]);
     hash.add(layers.chain(sources));

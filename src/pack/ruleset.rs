@@ -1,5 +1,6 @@
 //! A compiled pack: what builds run on. Immutable, `Send + Sync`, cheap to clone.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -102,16 +103,18 @@ impl Ruleset {
         if loaded.embedded {
             return Self::compile_tested(loaded, library);
         }
-        let (digest, known) = (loaded.digest.take(), loaded.known.take());
+        let (digest, remembered) = (loaded.digest.take(), loaded.remembered_fields.take());
         let is_clean = loaded.report.items().is_empty();
-        let (rules, is_faultless) = Self::compile(loaded, library, known.as_deref())?;
-        if let (true, None, Some(memory), Some(digest)) = (is_clean && is_faultless, known, memory, digest) {
+        let (rules, is_faultless) = Self::compile(loaded, library, remembered.as_deref())?;
+        // a line is a field
+        let can_be_listed = || rules.programs().rules.fields.iter().all(|field| !field.contains(['\n', '\r']));
+        if let (true, None, Some(memory), Some(digest)) = (is_clean && is_faultless && can_be_listed(), remembered, memory, digest) {
             memory.remember(&digest, &rules.undeclared_fields());
         }
         Ok(rules)
     }
 
-    /// The same, with all checks also of a shipped pack, which tests have checked.
+    /// [`load`](Self::load) with all checks also of a shipped pack, which tests have checked.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -119,7 +122,7 @@ impl Ruleset {
         Self::compile(super::load(start, overlays, library), library, None).map(|(rules, _)| rules)
     }
 
-    /// The same for a shipped pack, without checks: its programs are compiled when they are first run. Packs that are embedded
+    /// [`load`](Self::load) for a shipped pack, without checks: its programs are compiled when they are first run. Packs that are embedded
     /// in the program are loaded so.
     ///
     /// # Errors
@@ -134,10 +137,10 @@ impl Ruleset {
         Self::compile(loaded, library, Some(fields)).map(|(rules, _)| rules)
     }
 
-    /// Compiles a pack, and says whether nothing is found in its rules. `tested` are the
+    /// Compiles a pack, and says whether nothing is found in its rules, whatever other packs there are. `known_fields` are the
     /// [undeclared fields](Self::undeclared_fields) of rules in which nothing was found before: their programs are compiled when
     /// they are first run.
-    fn compile(loaded: LoadedPack, library: &dyn PackLibrary, tested: Option<&str>) -> Result<(Self, bool), PackError> {
+    fn compile(loaded: LoadedPack, library: &dyn PackLibrary, known_fields: Option<&str>) -> Result<(Self, bool), PackError> {
         let LoadedPack { pack, allowed, unread, mut report, sources, removed, .. } = loaded;
         let Some(pack) = pack.map(Arc::new) else {
             causes::wrong_pack(&mut report);
@@ -150,7 +153,7 @@ impl Ruleset {
         let written = template::conditions(&pack, &revisions).into_iter();
         let apart: Vec<DetachedCondition> =
             written.map(|WrittenCondition { node, names, rule }| DetachedCondition { node, names, rule }).collect();
-        let (programs, wrong) = compile(&pack, &apart, || Schemas::shipped().row_keys(), tested);
+        let (programs, wrong) = compile(&pack, &apart, || Schemas::shipped().row_keys(), known_fields);
         found.extend(wrong);
         let (macros, wrong) = MacroTable::compile(&programs.rules, &pack);
         found.extend(wrong);
@@ -160,18 +163,22 @@ impl Ruleset {
         let (readings, wrong) = ReplyReadings::compile(&pack);
         found.extend(wrong);
         let artifacts = Declarations::compile(&pack);
-        if tested.is_none() {
+        let asks_library = Cell::new(false);
+        if known_fields.is_none() {
             let checked = CheckedRules {
                 pack: &pack,
                 artifacts: &artifacts,
                 run: programs.run_by_builds(&pack),
-                run_by: &|pack| run_by_builds(pack, library),
+                run_by: &|pack| {
+                    asks_library.set(true);
+                    run_by_builds(pack, library)
+                },
                 schemas: Schemas::shipped().all().collect(),
                 schema_has: &|table, key| Schemas::shipped().row_has(table, key),
             };
             lint::rules(&checked, &mut found);
         }
-        let is_faultless = found.items().is_empty();
+        let is_faultless = found.items().is_empty() && !asks_library.get();
         unread.excuse(&mut found);
         causes::removals(&removed, &pack, &mut found);
         // where the compiler and the schema report the same value, the compiler knows more; a warning hides no error

@@ -30,6 +30,8 @@ pub enum WordPlace {
     Column,
     /// A step that changes a text, and an edit of a list of them.
     Step,
+    /// What `edit` of a pass does to a list of steps.
+    StepEdit,
     /// A step with `scripts`.
     Scripts,
     /// A condition: its keys are paths and fields, unless it is a query.
@@ -48,7 +50,7 @@ pub enum WordPlace {
 
 use WordPlace::{
     Budget, Call, Column, Condition, Fact, Fields, File, Hook, Literal, Lookup, Matcher, Merge, Pass, Position, Query, Row, ScanSource,
-    Scripts, Step, Value,
+    Scripts, Step, StepEdit, Value,
 };
 
 impl WordPlace {
@@ -70,10 +72,14 @@ impl WordPlace {
             (Row, "parameters" | "payload") => Literal,
             (Row, "args") => Fields,
             (Pass, "at") | (Position, "lost" | "on_lost") => Position,
+            (Pass, "steps") if has("insert") || has("with") => StepEdit,
+            (StepEdit, "insert" | "with") if has("scripts") => Scripts,
             // lists of steps; `then` is what version 1 called those of `scripts`
-            (Pass | Query | Scripts, "steps") | (Scripts, "then") | (Pass, "prepare") | (Matcher, "key" | "text") | (Step, "insert") => {
-                Step
-            }
+            (Pass | Query | Scripts, "steps")
+            | (Scripts, "then")
+            | (Pass, "prepare")
+            | (Matcher, "key" | "text")
+            | (StepEdit, "insert" | "with") => Step,
             (Pass | Query | Row | ScanSource | Matcher | Hook | Fact, "where" | "when" | "that" | "while")
             | (Pass | Query, "since" | "after_last" | "spare" | "exempt" | "protect" | "unasked" | "always")
             | (Position, "before" | "after" | "of")

@@ -20,7 +20,7 @@ pub struct RenamedWord {
 
 use WordPlace::{
     Budget, Call, Column, Condition, Fact, Fields, File, Hook, Literal, Lookup, Matcher, Merge, Pass, Position, Query, Row, ScanSource,
-    Scripts, Step, Value,
+    Scripts, Step, StepEdit, Value,
 };
 
 const fn word(place: WordPlace, old: &'static str, new: &'static str) -> RenamedWord {
@@ -121,7 +121,7 @@ impl WordPlace {
             Merge => "a merge of tables",
             Column => "`{ table = … }`",
             Scripts => "the step `scripts`",
-            Condition | Value | Fact | Row | Step | Fields | Literal => "",
+            Condition | Value | Fact | Row | Step | StepEdit | Fields | Literal => "",
         }
     }
 

@@ -336,4 +336,10 @@ fn checks_are_remembered_in_a_folder() {
     folder.write("mine.toml", "kind = \"overlay\"\nversion = 2\n\n[preset]\nmain = \"Be loud.\"\n");
     assert_ne!(build("cache"), first);
     assert_eq!(files().len(), 2);
+    // old files make room for new ones, and what is called otherwise stays
+    (0..300).for_each(|n| folder.write(&format!("cache/checks/{n:064x}"), ""));
+    folder.write(&format!("cache/checks/{}", "z".repeat(64)), "");
+    folder.write("mine.toml", "kind = \"overlay\"\nversion = 2\n\n[preset]\nmain = \"Be slow.\"\n");
+    build("cache");
+    assert_eq!(files().len(), 2);
 }

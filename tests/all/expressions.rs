@@ -176,7 +176,7 @@ fn expressions_are_read_as_the_tables_that_they_say() {
     for (kind, cases) in &cases {
         for (expression, table) in cases.as_table().expect("a table") {
             let key = if kind == "set" { "set.x" } else { "where" };
-            let written = read_in_pass(key, &written(expression));
+            let written = read_in_pass(key, &toml_of(expression));
             let expected = match table.as_str() {
                 Some("") => Some(json!({ "=": expression })),
                 _ => read_in_pass(key, &table.to_string()),
@@ -187,7 +187,7 @@ fn expressions_are_read_as_the_tables_that_they_say() {
 }
 
 /// An expression as it is written in a rule file.
-fn written(expression: &str) -> String {
+fn toml_of(expression: &str) -> String {
     toml::Value::String(format!("= {expression}")).to_string()
 }
 
@@ -207,9 +207,9 @@ fn keys_that_are_words_stay_keys() {
         let data = format!("{{'{word}': {{'{word}': 1}}}}.{word}.{word} == 1");
         assert_eq!(run(&rules, &data), Ok(Value::Bool(true)), "{data}");
         let reference = format!("@{word}");
-        assert_eq!(read_in_pass("set.x", &written(&format!("[{word}]"))), Some(json!([reference])), "{word}");
+        assert_eq!(read_in_pass("set.x", &toml_of(&format!("[{word}]"))), Some(json!([reference])), "{word}");
         assert_eq!(read_in_pass(&format!("set.{word}"), "{ a = [] }"), Some(json!({ "a": [] })), "{word}");
-        let test = read_in_pass("where", &written(&format!("{word} == 1"))).unwrap_or_default();
+        let test = read_in_pass("where", &toml_of(&format!("{word} == 1"))).unwrap_or_default();
         assert!(test == json!({ *word: 1 }) || test == json!({ format!("@{word}"): 1 }), "{test}");
     }
     // a list under a field `steps` holds no steps
@@ -229,6 +229,8 @@ fn conditions_are_known_by_their_places() {
         ("steps = [{ scripts = '$x', when = X }]", "/pass/0/steps/0/when", true),
         ("steps = [{ scripts = '$x', steps = [{ when = X }] }]", "/pass/0/steps/0/steps/0/when", true),
         ("edit.steps.insert = { when = X }", "/pass/0/edit/steps/insert/when", true),
+        ("edit.steps.insert = { scripts = '$x', steps = [{ when = X }] }", "/pass/0/edit/steps/insert/steps/0/when", true),
+        ("edit.steps = { replace = 'x', with = { when = X } }", "/pass/0/edit/steps/with/when", true),
         ("prepare = [{ when = X }]", "/pass/0/prepare/0/when", true),
         ("[[matcher]]\nname = 'x'\nkey = [{ when = X }]", "/matcher/0/key/0/when", true),
         ("set.x = { of = 'entries', where = X }", "/pass/0/set/x/where", true),
@@ -243,7 +245,7 @@ fn conditions_are_known_by_their_places() {
         ("steps = [{ expand = 'macro', with = { when = X } }]", "/pass/0/steps/0/with/when", false),
     ] {
         let read = |expression: &str| {
-            let words = newest_words(&format!("{head}{}\n", rows.replace('X', &written(expression))));
+            let words = newest_words(&format!("{head}{}\n", rows.replace('X', &toml_of(expression))));
             words.and_then(|words| words.pointer(place).cloned()).unwrap_or_default()
         };
         let (choice, call) = (read("a ? b : c"), read("fact('x')"));

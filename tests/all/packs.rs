@@ -79,7 +79,7 @@ fn tested_packs_do_what_checked_packs_do() {
 struct TestMemory(RefCell<BTreeMap<String, String>>);
 
 impl CheckMemory for TestMemory {
-    fn fields_of(&self, digest: &str) -> Option<String> {
+    fn undeclared_fields(&self, digest: &str) -> Option<String> {
         self.0.borrow().get(digest).cloned()
     }
 
@@ -115,6 +115,29 @@ fn rules_that_were_checked_are_not_checked_again() {
         assert_eq!([(); 2].map(found), [1, 1], "{body}");
     }
     assert_eq!(memory.0.borrow().len(), 1);
+}
+
+/// Knows of all rules that they are without mistakes.
+struct GullibleMemory;
+
+impl CheckMemory for GullibleMemory {
+    fn undeclared_fields(&self, _: &str) -> Option<String> {
+        Some(String::new())
+    }
+
+    fn remember(&self, _: &str, _: &str) {}
+}
+
+#[test]
+fn remembered_rules_are_neither_validated_nor_analysed() {
+    // a key that the schema does not know, and a program that nothing runs
+    for body in ["[[slot]]\nname = \"main_prompt\"\nrol = \"user\"\n", "[[program]]\nname = \"nobody_runs_it\"\nover = \"blocks\"\n"] {
+        let text = format!("kind = \"overlay\"\nversion = 2\n\n{body}");
+        let overlay = [Overlay::File(RuleFile { name: "mine.toml".into(), path_in_pack: "mine.toml".into(), bytes: text.into_bytes() })];
+        let load = |memory| Ruleset::load_with_memory(&Start::Name("base".into()), &overlay, &PackShelf::default(), memory);
+        let found = |memory| load(memory).map_or_else(|error| error.report.items().len(), |rules| rules.warnings().items().len());
+        assert_eq!((found(None), found(Some(&GullibleMemory))), (1, 0), "{body}");
+    }
 }
 
 /// The reasons of entry `id` in a build of the pack `base` with these entries and draws: codes and details.

@@ -1,13 +1,12 @@
 //! `tapster lsp`: the server for editors that speak the Language Server Protocol.
 
-use std::path::PathBuf;
-
 use clap::Args;
 use tapster_lsp::{ServerOptions, ShippedFiles, serve_streams};
 
 use crate::diag::{Code, SourceId};
 use crate::exit::{EarlyExit, Result, RunExit};
 use crate::format::{FormatRefusal, TomlLayout, format};
+use crate::inputs::checks::cache_folder;
 use crate::inputs::streams::own_streams;
 use crate::inputs::{library, scene};
 use crate::output::Console;
@@ -34,11 +33,13 @@ pub(crate) struct LspArgs {
 impl LspArgs {
     #[expect(clippy::unused_self, reason = "the same call as of the other verbs")]
     pub(crate) fn run(&self, show: &mut Console<'_>) -> Result<RunExit> {
+        let cache = cache_folder(show).unwrap_or_else(|| std::env::temp_dir().join("tapster"));
         let options = ServerOptions {
             folders: library::named_folders(show),
             clock: Some(scene::clock),
             format: format_text,
-            shipped: Some(ShippedFiles::in_folder(cache_folder(show))),
+            // each release has its own
+            shipped: Some(ShippedFiles::in_folder(cache.join(env!("CARGO_PKG_VERSION")))),
         };
         let failed =
             |message: String| EarlyExit::could_not(Code::ServeAddress, message, "let an editor start it; docs/how-to/editor.md says how");
@@ -54,11 +55,4 @@ fn format_text(text: &str) -> std::result::Result<String, String> {
     formatted.map(|formatted| formatted.text).map_err(|refusal| match refusal {
         FormatRefusal::Syntax(reason) | FormatRefusal::Large(reason) | FormatRefusal::Loss(reason) => reason.message,
     })
-}
-
-/// Where files of shipped packs are written: each release has its own.
-fn cache_folder(show: &Console<'_>) -> PathBuf {
-    let named = |name: &str| (show.io.env)(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let cache = named("XDG_CACHE_HOME").or_else(|| named("LOCALAPPDATA")).or_else(|| Some(named("HOME")?.join(".cache")));
-    cache.unwrap_or_else(std::env::temp_dir).join("tapster").join(env!("CARGO_PKG_VERSION"))
 }

@@ -59,7 +59,7 @@ pub(crate) fn block(what: &str) -> String {
                 let place = word.place.title();
                 let (old, new) = (format!("{}{}", code(word.old), values(false)), format!("{}{}", code(word.new), values(true)));
                 match rows.iter_mut().find(|[_, known, renamed]| *known == old && *renamed == new) {
-                    Some([places, ..]) => *places = format!("{places}, {place}"),
+                    Some([places, ..]) => *places = format!("{places}; {place}"),
                     None => rows.push([place.to_owned(), old, new]),
                 }
             }
