@@ -130,8 +130,8 @@ impl CheckMemory for GullibleMemory {
 
 #[test]
 fn remembered_rules_are_neither_validated_nor_analysed() {
-    // a key that the schema does not know, and a program that nothing runs
-    for body in ["[[slot]]\nname = \"main_prompt\"\nrol = \"user\"\n", "[[program]]\nname = \"nobody_runs_it\"\nover = \"blocks\"\n"] {
+    // a key that the schema does not know, and a fact that names itself
+    for body in ["[[slot]]\nname = \"main_prompt\"\nrol = \"user\"\n", "[[fact]]\nname = \"self\"\nis = { fact = \"self\" }\n"] {
         let text = format!("kind = \"overlay\"\nversion = 2\n\n{body}");
         let overlay = [Overlay::File(RuleFile { name: "mine.toml".into(), path_in_pack: "mine.toml".into(), bytes: text.into_bytes() })];
         let load = |memory| Ruleset::load_with_memory(&Start::Name("base".into()), &overlay, &PackShelf::default(), memory);
