@@ -24,11 +24,18 @@ impl LineIndex {
 
     /// The place of a byte; one past the end, or inside of a character, is moved to the nearest place before it.
     pub(crate) fn position(&self, text: &str, offset: usize) -> Position {
+        self.position_after(text, (0, Position::default()), offset)
+    }
+
+    /// [`position`](Self::position), counted from a known byte and its place if they are before it in the same line: many
+    /// places in a long line would each count it from its start.
+    pub(crate) fn position_after(&self, text: &str, known: (usize, Position), offset: usize) -> Position {
         let offset = text.floor_char_boundary(offset);
         let line = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
         let start = self.starts.get(line).copied().unwrap_or(0);
-        let units = text.get(start..offset).unwrap_or_default().encode_utf16().count();
-        Position::new(clip(line), clip(units))
+        let (from, before) = if (start..=offset).contains(&known.0) { (known.0, known.1.character) } else { (start, 0) };
+        let units = text.get(from..offset).unwrap_or_default().encode_utf16().count();
+        Position::new(clip(line), clip(units).saturating_add(before))
     }
 
     /// The byte of a place; one behind the end of a line is its end, one behind the last line is the end of the text.
@@ -70,9 +77,12 @@ mod tests {
     fn units_of_utf16_and_all_ends_of_lines_count() {
         let text = "a😀b\r\nc\rd\ne";
         let lines = LineIndex::new(text);
+        let mut known = (0, Position::default());
         for (offset, line, unit) in [(0, 0, 0), (1, 0, 1), (5, 0, 3), (6, 0, 4), (8, 1, 0), (10, 2, 0), (12, 3, 0), (13, 3, 1)] {
             let position = Position::new(line, unit);
             assert_eq!(lines.position(text, offset), position, "{offset}");
+            assert_eq!(lines.position_after(text, known, offset), position, "{offset}");
+            known = (offset, position);
             assert_eq!(lines.offset(text, position), offset, "{position:?}");
         }
         // inside of the emoji, behind a line, behind the text

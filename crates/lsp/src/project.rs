@@ -218,12 +218,12 @@ impl Project {
     }
 }
 
-/// The file that diagnostics without a place are about.
 /// Whether a document says that it is an overlay.
 pub(crate) fn is_overlay(document: &OpenDocument) -> bool {
     document.outline().text_at(ROOT, "kind", &document.text) == Some("overlay")
 }
 
+/// The file that diagnostics without a place are about.
 fn main_file(root: &ProjectRoot) -> PathBuf {
     match root {
         ProjectRoot::Pack(folder) => {

@@ -21,12 +21,13 @@ use lsp_types::{
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
-use tapster::machinery::pack::files::{pack_around, parent};
+use tapster::diag::Report;
+use tapster::machinery::pack::files::{is_rule_file, pack_around, parent, read_file};
 use tapster::machinery::pack::{Overlay, Ruleset, Start};
 use tapster_door::Door;
 
 use crate::actions::{code_actions, whole_edit};
-use crate::address::path_of;
+use crate::address::{address_of, path_of};
 use crate::completion::Completer;
 use crate::diagnostics::{FileDiagnostics, published_address};
 use crate::document::{OpenDocument, OpenDocuments};
@@ -664,7 +665,8 @@ impl Server<'_> {
         let (mut start, mut overlays) = (scene.start.clone(), scene.overlays.clone());
         if let Some(named) = pack {
             let path = preview::named_path(named);
-            let document = self.documents.of_path(&path);
+            let closed = if self.documents.of_path(&path).is_none() { read_closed(&path) } else { None };
+            let document = self.documents.of_path(&path).or(closed.as_ref());
             let mut lay_over = |path: PathBuf| {
                 if !overlays.iter().any(|known| matches!(known, Overlay::Path(known) if *known == path)) {
                     overlays.push(Overlay::Path(path));
@@ -703,6 +705,13 @@ impl Server<'_> {
             told.as_array().cloned().unwrap_or_default()
         })
     }
+}
+
+/// A rule file that is not open, as it is on disk.
+fn read_closed(path: &Path) -> Option<OpenDocument> {
+    let address = address_of(path).filter(|_| is_rule_file(path) && path.is_file())?;
+    let file = read_file(path, &mut Report::default())?;
+    Some(OpenDocument::new(address, 0, String::from_utf8(file.bytes).ok()?))
 }
 
 /// What questions about places need beside the rules.

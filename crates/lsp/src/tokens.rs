@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use lsp_types::{SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokensLegend};
+use lsp_types::{Position, SemanticToken, SemanticTokenType, SemanticTokens, SemanticTokensLegend};
 
 use crate::document::OpenDocument;
 use crate::outline::{NodeContent, NodeId, Outline};
@@ -94,11 +94,7 @@ fn words(text: &str, inner: &Range<usize>, found: &mut Vec<Token>) {
     let Some(value) = text.get(inner.clone()) else { return };
     let is_expression = value.starts_with('=');
     if !is_expression && !value.starts_with(['$', '@']) {
-        let mut at = 0;
-        while let Some((start, end)) = next_macro(value, at) {
-            found.push((inner.start + start..inner.start + end, TokenKind::Macro));
-            at = end;
-        }
+        found.extend(macros(value).into_iter().map(|part| (inner.start + part.start..inner.start + part.end, TokenKind::Macro)));
         return;
     }
     let mut at = 0;
@@ -119,33 +115,30 @@ fn words(text: &str, inner: &Range<usize>, found: &mut Vec<Token>) {
     }
 }
 
-/// The first `{{…}}` at a byte or behind it; one inside of another is part of it.
-fn next_macro(text: &str, from: usize) -> Option<(usize, usize)> {
-    let start = from + text.get(from..)?.find("{{")?;
-    let (mut at, mut depth) = (start, 0_usize);
-    loop {
-        let rest = text.get(at..)?;
-        let next = rest.find(['{', '}'])?;
-        let brace = rest.get(next..next + 2);
-        depth = match brace {
-            Some("{{") => depth + 1,
-            Some("}}") => depth.saturating_sub(1),
-            _ => {
-                at += next + 1;
-                continue;
+/// The `{{…}}` of a text, in order; one inside of another is part of it. A `{{` that is never closed is plain text.
+fn macros(text: &str) -> Vec<Range<usize>> {
+    let (mut open, mut found) = (Vec::new(), Vec::<Range<usize>>::new());
+    let mut at = 0;
+    while let Some(next) = text.get(at..).and_then(|rest| rest.find(['{', '}'])) {
+        let start = at + next;
+        at = start + 2;
+        match text.get(start..at) {
+            Some("{{") => open.push(start),
+            Some("}}") => {
+                let Some(start) = open.pop() else { continue };
+                found.truncate(found.partition_point(|known| known.start < start));
+                found.push(start..at);
             }
-        };
-        at += next + 2;
-        if depth == 0 {
-            return Some((start, at));
+            _ => at = start + 1,
         }
     }
+    found
 }
 
 /// Words as the protocol counts them: each from the one before it. A word of several lines is one for each line.
 fn encode(document: &OpenDocument, found: Vec<Token>) -> SemanticTokens {
     let mut data = Vec::with_capacity(found.len());
-    let (mut end, mut line, mut column) = (0, 0, 0);
+    let (mut end, mut last) = (0, (0, Position::default()));
     for (range, kind) in found {
         // a header is a key too
         if range.start < end {
@@ -156,16 +149,17 @@ fn encode(document: &OpenDocument, found: Vec<Token>) -> SemanticTokens {
         let mut start = range.start;
         for piece in whole.split_inclusive('\n') {
             let length = piece.trim_end_matches(['\n', '\r']).encode_utf16().count();
-            let place = document.lines.position(&document.text, start);
+            let at = start;
             start += piece.len();
             let Ok(length) = u32::try_from(length) else { continue };
             if length == 0 {
                 continue;
             }
-            let delta_start = if place.line == line { place.character.saturating_sub(column) } else { place.character };
-            let delta_line = place.line.saturating_sub(line);
+            let place = document.lines.position_after(&document.text, last, at);
+            let delta_line = place.line.saturating_sub(last.1.line);
+            let delta_start = if delta_line == 0 { place.character.saturating_sub(last.1.character) } else { place.character };
             data.push(SemanticToken { delta_line, delta_start, length, token_type: kind as u32, token_modifiers_bitset: 0 });
-            (line, column) = (place.line, place.character);
+            last = (at, place);
         }
     }
     SemanticTokens { result_id: None, data }

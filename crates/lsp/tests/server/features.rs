@@ -354,13 +354,15 @@ fn a_preview_marks_the_blocks_of_the_rule_under_the_cursor_and_follows_the_text(
 }
 
 #[test]
-fn a_preview_lays_the_open_overlay_over_the_rules_of_the_scene() {
+fn a_preview_lays_an_overlay_over_the_rules_of_the_scene() {
     let (pack, mut editor) = (small_pack(), Editor::start());
     let scene_text = "pack = \"../mine\"\nmessage = \"Hello.\"\n[scene.preset]\nmain = \"Be kind.\"\n";
     let scene = pack.beside("hello/scene.toml", &format!("overlays = \"tweak.toml\"\n{scene_text}"));
     let other = pack.beside("other/scene.toml", scene_text);
     let tweak = pack.beside("hello/tweak.toml", "");
-    editor.open(&tweak, &rows("[[slot]]\nname = \"main_prompt\"\nrole = \"user\"\n"));
+    let overlay = rows("[[slot]]\nname = \"main_prompt\"\nrole = \"user\"\n");
+    let closed = pack.beside("hello/closed.toml", &overlay);
+    editor.open(&tweak, &overlay);
     editor.open(&other, scene_text);
     let mut roles = |scene: &Path, rules: &Path| -> Vec<String> {
         let shown = editor.ask("tapster/preview", json!({ "scene": address(scene), "pack": address(rules) }));
@@ -369,6 +371,7 @@ fn a_preview_lays_the_open_overlay_over_the_rules_of_the_scene() {
         main.map(|block| block["role"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(roles(&other, &tweak), ["user"]);
+    assert_eq!(roles(&other, &closed), ["user"]);
     // it is not laid over the rules twice
     assert_eq!(roles(&scene, &tweak), ["user"]);
     // what is no rule file changes nothing
@@ -434,6 +437,20 @@ fn words_are_coloured() {
     // an editor colours JSON itself, but for what is named inside of texts
     let path = pack.beside("preset.json", "");
     assert_eq!(coloured(&mut editor, &path, "{ \"a\": [\"Be {{char}}.\", 1] }"), ["{{char}} macro"]);
+    // a macro that is being typed ends nothing
+    let text = "{ \"a\": \"{{get {{char}} }} {{us and {{a::{{b}}}} {{c}} {{\" }";
+    assert_eq!(coloured(&mut editor, &path, text), ["{{get {{char}} }} macro", "{{a::{{b}}}} macro", "{{c}} macro"]);
+}
+
+/// Each place in a long line is counted from the one before it: counted from the start, this would take minutes.
+#[test]
+fn a_minified_preset_is_coloured() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let prompts = vec!["{\"role\":\"system\",\"content\":\"You are {{char}}, and nobody but {{char.\"}"; 20_000].join(",");
+    let text = format!("{{\"open\":\"{}\",\"prompts\":[{prompts}]}}", "{{".repeat(20_000));
+    let found = coloured(&mut editor, &pack.beside("preset.json", ""), &text);
+    assert_eq!(found.len(), 20_000);
+    assert!(found.iter().all(|word| word == "{{char}} macro"));
 }
 
 #[test]
