@@ -18,6 +18,8 @@ const PAUSE = 60;
 
 /** @type {LanguageClient | undefined} */
 let client;
+/** The last restart. Each waits for the one before it: two at once would leave two servers. @type {Promise<void>} */
+let restarting = Promise.resolve();
 
 const settings = () => vscode.workspace.getConfiguration("tapster");
 const folders = () => (vscode.workspace.workspaceFolders ?? []).filter((folder) => folder.uri.scheme === "file").map((folder) => folder.uri.fsPath);
@@ -26,9 +28,8 @@ async function start() {
     const trusted = vscode.workspace.isTrusted ? folders() : [];
     const found = await findBinary({ setting: settings().get("path"), folders: trusted, env: process.env });
     if ("error" in found) {
-        const choice = await vscode.window.showErrorMessage(found.error, "Open Settings", "Search Again");
-        if (choice === "Open Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "tapster.path");
-        if (choice === "Search Again") await restart();
+        // the next restart waits for this one, but not for an answer to the message
+        void reportMissing(found.error);
         return;
     }
     const shell = needsShell(found.path);
@@ -41,11 +42,23 @@ async function start() {
     await client.start();
 }
 
-async function restart() {
-    const old = client;
-    client = undefined;
-    await old?.dispose();
-    await start();
+/** @param {string} message */
+async function reportMissing(message) {
+    const choice = await vscode.window.showErrorMessage(message, "Open Settings", "Search Again");
+    if (choice === "Open Settings") await vscode.commands.executeCommand("workbench.action.openSettings", "tapster.path");
+    if (choice === "Search Again") await restart();
+}
+
+function restart() {
+    const next = async () => {
+        const old = client;
+        client = undefined;
+        // a server that did not start cannot be stopped
+        await old?.dispose().catch(() => {});
+        await start();
+    };
+    restarting = restarting.catch(() => {}).then(next);
+    return restarting;
 }
 
 /** The scene files of the workspace, as entries of a list. */
@@ -82,6 +95,7 @@ class Preview {
         this.scene = scene;
         this.usesOpenRules = false;
         this.isAsking = false;
+        this.isClosed = false;
         /** @type {NodeJS.Timeout | undefined} */
         this.timer = undefined;
         /** @type {vscode.TextEditor | undefined} */
@@ -105,6 +119,7 @@ class Preview {
             vscode.window.onDidChangeActiveTextEditor((editor) => this.follow(editor)),
         ];
         this.panel.onDidDispose(() => {
+            this.isClosed = true;
             clearTimeout(this.timer);
             for (const event of events) event.dispose();
             preview = undefined;
@@ -143,7 +158,9 @@ class Preview {
         if (this.isAsking) return this.ask();
         this.isAsking = true;
         try {
-            await this.panel.webview.postMessage(await this.answer());
+            const answer = await this.answer();
+            // the panel may have been closed meanwhile
+            if (!this.isClosed) await this.panel.webview.postMessage(answer);
         } finally {
             this.isAsking = false;
         }
@@ -200,7 +217,7 @@ async function activate(context) {
         }),
     );
     // commands are there at once, also while a message waits for an answer
-    void start();
+    void restart();
 }
 
 const deactivate = () => client?.dispose();
