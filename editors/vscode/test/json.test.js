@@ -34,5 +34,8 @@ test("shipped rules have no mistakes", async () => {
         };
         for (const { name, rules: value } of rules) assert.deepEqual(await mistakes(value), [], name);
         assert.equal((await mistakes({ ...rules[0].rules, no_such_key: 1 })).length, 1, file);
+        // a pack may declare tables of its own: only `tapster check` knows which there are
+        const hasRows = !/^(pack|case|template)\./.test(file);
+        assert.equal((await mistakes({ ...rules[0].rules, no_such_table: [{ name: "x" }] })).length, hasRows ? 0 : 1, file);
     }
 });
