@@ -142,7 +142,7 @@ impl CompactTree<'_> {
     }
 
     /// A text that begins with `=`: an expression, or with `==` a text.
-    fn marked(&mut self, text: &str, span: &Range<usize>, place: WordPlace, bare: Option<char>) {
+    fn expression_or_text(&mut self, text: &str, span: &Range<usize>, place: WordPlace, bare: Option<char>) {
         let rest = text.strip_prefix('=').unwrap_or(text);
         if rest.starts_with('=') {
             self.open(b's', span);
@@ -205,7 +205,7 @@ impl CompactTree<'_> {
         let span = value.span();
         match value.get_ref() {
             DeValue::String(text) if self.has_expressions && place != WordPlace::Literal && text.starts_with('=') => {
-                self.marked(text, &span, place, bare);
+                self.expression_or_text(text, &span, place, bare);
             }
             DeValue::Boolean(holds) => self.open(if *holds { b't' } else { b'f' }, &span),
             DeValue::Integer(number) => {

@@ -40,10 +40,8 @@ pub(super) struct PackResolver<'a> {
     pub(super) done: Vec<LayerDocs>,
     /// Whether every pack exists with all its files; some of them may be unreadable.
     pub(super) complete: bool,
-    /// Files are checked against schemas later, if at all.
-    pub(super) defers_checks: bool,
-    /// What is yet to be checked against schemas.
-    pub(super) checks: Vec<SchemaCheck>,
+    /// What is yet to be checked against schemas; `None` if each file is checked as it is read.
+    pub(super) checks: Option<Vec<SchemaCheck>>,
     /// Whether every pack is embedded in the program as it is.
     pub(super) embedded: bool,
     /// Rule files that could not be read.
@@ -98,8 +96,7 @@ impl<'a> PackResolver<'a> {
             complete: true,
             embedded: true,
             unread: UnreadTexts::default(),
-            defers_checks: false,
-            checks: Vec::new(),
+            checks: None,
             overlays: Vec::new(),
             chain: Vec::new(),
             memory: 0,
@@ -263,10 +260,9 @@ impl<'a> PackResolver<'a> {
             self.unread.add(&file.bytes);
             return None;
         }
-        let doc = if self.defers_checks {
-            read::read_unchecked(file, layer, self.sources, self.schemas, self.report, &mut self.checks)
-        } else {
-            read::read(file, layer, self.sources, self.schemas, self.report)
+        let doc = match &mut self.checks {
+            Some(checks) => read::read_unchecked(file, layer, self.sources, self.schemas, self.report, checks),
+            None => read::read(file, layer, self.sources, self.schemas, self.report),
         };
         if doc.is_none() {
             self.unread.add(&file.bytes);

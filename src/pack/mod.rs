@@ -89,15 +89,6 @@ pub enum Start {
     Name(String),
 }
 
-/// A memory of the rules that have been checked, from one start of a program to the next.
-pub trait CheckMemory {
-    /// The fields that were remembered for a digest; `None` if these rules are not known to be without mistakes.
-    fn undeclared_fields(&self, digest: &str) -> Option<String>;
-
-    /// Remembers that rules are without mistakes. `fields` are their [undeclared fields](Ruleset::undeclared_fields).
-    fn remember(&self, digest: &str, fields: &str);
-}
-
 impl Start {
     /// Reads what a person typed: a folder if that path is one or if the text holds a `/`, otherwise a name.
     #[must_use]
@@ -117,6 +108,15 @@ impl Start {
 /// Whether a text is written as a path, which the name of a pack cannot be.
 fn is_path(text: &str) -> bool {
     text.contains(['/', '\\']) || matches!(text, "." | "..")
+}
+
+/// A memory of the rules that have been checked, from one start of a program to the next.
+pub trait CheckMemory {
+    /// The fields that were remembered for a digest; `None` if these rules are not known to be without mistakes.
+    fn undeclared_fields(&self, digest: &str) -> Option<String>;
+
+    /// Remembers that rules are without mistakes. `fields` are their [undeclared fields](Ruleset::undeclared_fields).
+    fn remember(&self, digest: &str, fields: &str);
 }
 
 /// A file that is merged over the pack.
@@ -182,7 +182,7 @@ fn load_remembered(
     let sound = files.is_some() && !report.has_errors();
     let mut resolver = PackResolver::new(library, schemas, &mut sources, &mut report);
     resolver.complete = sound;
-    resolver.defers_checks = memory.is_some();
+    resolver.checks = memory.map(|_| Vec::new());
     if let Some(files) = files {
         resolver.visit(files);
     }
@@ -198,7 +198,7 @@ fn load_remembered(
     let digest = memory.filter(|_| !embedded).map(|_| digest_of(&layers, &sources));
     let remembered_fields = memory.zip(digest.as_ref()).and_then(|(memory, digest)| memory.undeclared_fields(digest));
     if remembered_fields.is_none() {
-        checks.iter().for_each(|check| check.run(schemas, &mut report));
+        checks.iter().flatten().for_each(|check| check.run(schemas, &mut report));
     }
     let allowed = allow::collect(&layers, &mut report);
     let rights = extends::script_rights(layers.iter().map(|l| (l.name.as_str(), l.docs.as_slice())), &sources);

@@ -122,8 +122,8 @@ impl Ruleset {
         Self::compile(super::load(start, overlays, library), library, None).map(|(rules, _)| rules)
     }
 
-    /// [`load`](Self::load) for a shipped pack, without checks: its programs are compiled when they are first run. Packs that are embedded
-    /// in the program are loaded so.
+    /// [`load`](Self::load) for a shipped pack, without checks: its programs are compiled when they are first run. Packs that
+    /// are embedded in the program are loaded so.
     ///
     /// # Errors
     /// There is no such pack.

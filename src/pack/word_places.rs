@@ -28,7 +28,7 @@ pub enum WordPlace {
     Merge,
     /// A table with `table`.
     Column,
-    /// A step that changes a text, and an edit of a list of them.
+    /// A step that changes a text.
     Step,
     /// What `edit` of a pass does to a list of steps.
     StepEdit,
