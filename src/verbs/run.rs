@@ -235,7 +235,7 @@ fn check(cx: &mut CompileContext<'_>, w: &WrittenPass<'_>) {
         let help = match what.first() {
             Some(&"script") => "take it out: the function is given all items of the list, and can look for those that it changes",
             Some(&"event") => "take it out: the hooks of an event are given all items of the list",
-            _ => "add `singly = true` to run the program once a selected item",
+            _ => "add `per_item = true` to run the program once for each selected item",
         };
         selection(cx, fields, "`run` selects nothing", help);
     }
