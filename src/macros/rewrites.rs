@@ -93,9 +93,9 @@ impl RewriteRules {
 }
 
 /// A row of table `rewrite`, and the text that every match holds.
-pub(super) fn rewrite(cells: &Value) -> Result<(RewriteRule, String), RowMistake> {
+pub(super) fn rewrite(cells: &Value, tested: bool) -> Result<(RewriteRule, String), RowMistake> {
     let find = cells.get("find").map(Value::shown).unwrap_or_default();
-    let pattern = Pattern::parse(&find).map_err(|e| RowMistake {
+    let pattern = Pattern::of_rules(&find, tested).map_err(|e| RowMistake {
         cell: "find",
         code: Code::SchemaValue,
         message: format!("the pattern cannot be used: {}", e.reason),

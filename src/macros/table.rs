@@ -76,9 +76,9 @@ impl<T> ReadCache<T> {
 }
 
 impl MacroTable {
-    /// Compiles the rows of tables `macro` and `rewrite`; reports those that are wrong.
+    /// Compiles the rows of tables `macro` and `rewrite`; reports those that are wrong, of which `tested` rules have none.
     #[must_use]
-    pub fn compile(rules: &CompiledRules, pack: &Pack) -> (Self, Report) {
+    pub fn compile(rules: &CompiledRules, pack: &Pack, tested: bool) -> (Self, Report) {
         let mut report = Report::default();
         let mut table = Self { engine: EngineRow::of(rules.values.get("macro_engine")), ..Self::default() };
         table.engine.check(pack, &mut report);
@@ -96,7 +96,7 @@ impl MacroTable {
         table.index();
         let rewrites = rules.table("rewrite");
         for cells in rewrites.as_list().unwrap_or(&[]) {
-            match rewrite(cells) {
+            match rewrite(cells, tested) {
                 Ok((made, needs)) if cells.get("when").and_then(Value::as_str) == Some("after") => table.after.add(made, needs),
                 Ok((made, needs)) => table.before.add(made, needs),
                 Err(wrong) => report.push(complaint(&wrong, "rewrite", cells, pack)),
@@ -105,7 +105,7 @@ impl MacroTable {
         table.before.ready();
         table.after.ready();
         table.blocks = BlockRules::compile(rules, pack, &mut report);
-        table.passes = MacroPasses::compile(&|name| table.named(name), table.rows.len(), rules, pack, &mut report);
+        table.passes = MacroPasses::compile(&|name| table.named(name), table.rows.len(), rules, tested, pack, &mut report);
         (table, report)
     }
 

@@ -132,8 +132,9 @@ fn table(fields: &FieldMap, out: &mut String) {
 
 /// Writes a text as in JSON.
 fn text(text: &str, out: &mut String) {
-    let plain = |byte: u8| byte >= b' ' && !matches!(byte, b'"' | b'\\');
-    if text.bytes().all(plain) {
+    // without an early end, so that many bytes are looked at together
+    let special = text.bytes().fold(false, |found, byte| found | (byte < b' ') | (byte == b'"') | (byte == b'\\'));
+    if !special {
         out.extend(["\"", text, "\""]);
     } else {
         out.push_str(&serde_json::Value::from(text).to_string());

@@ -155,7 +155,7 @@ impl Ruleset {
             written.map(|WrittenCondition { node, names, rule }| DetachedCondition { node, names, rule }).collect();
         let (programs, wrong) = compile(&pack, &apart, || Schemas::shipped().row_keys(), known_fields);
         found.extend(wrong);
-        let (macros, wrong) = MacroTable::compile(&programs.rules, &pack);
+        let (macros, wrong) = MacroTable::compile(&programs.rules, &pack, known_fields.is_some());
         found.extend(wrong);
         let (tasks, wrong) = Tasks::compile(&programs.rules, &pack, &revisions);
         found.extend(wrong);

@@ -153,6 +153,7 @@ pub fn compile<'p>(
 ) -> (Programs, Report) {
     let mut cx = CompileContext::new(pack, ENGINE_TABLES);
     cx.row_keys = tested.is_none().then(row_keys);
+    cx.tested = tested.is_some();
     let limits = limits(pack);
     cx.scripts = Arc::new(scripts::compile(&mut cx, limits.scripts));
     match tested {

@@ -22,6 +22,7 @@ impl DeferredCompiler {
     pub(super) fn compile<T>(&self, piece: impl FnOnce(&mut CompileContext<'_>) -> T) -> T {
         let mut basis = self.basis.lock().unwrap_or_else(PoisonError::into_inner);
         let mut cx = CompileContext::over(&self.pack, basis.clone());
+        cx.tested = true;
         let made = work::without_budget(|| piece(&mut cx));
         let compiled = cx.basis();
         debug_assert!(basis.has_fields_of(&compiled), "a field is used that was not known");

@@ -6,9 +6,12 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::OnceLock;
 
-use regex::Regex;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::util::pool::Pool;
+use regex_automata::{Anchored, Input};
 use sha2::{Digest as _, Sha256};
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfkc_quick};
 
@@ -25,10 +28,15 @@ const SHORT: usize = 128;
 /// No token has more bytes. A longer piece is not looked up.
 const LONGEST: usize = 1024;
 
+/// What the automaton of pieces has found out about texts so far, for each thread that counts.
+type PieceCaches = Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync + UnwindSafe + RefUnwindSafe>>;
+
 /// A table of tokens and the pattern of pieces.
 pub(crate) struct Encoding {
     table: TokenTable,
-    pieces: Regex,
+    /// Every character begins a piece, so that a piece begins where the last one ends: one walk forward finds its end.
+    pieces: DFA,
+    caches: PieceCaches,
     /// Blank space that ends in a line break is one piece; other blank space leaves its last character to the next piece.
     lines: bool,
 }
@@ -36,7 +44,10 @@ pub(crate) struct Encoding {
 impl Encoding {
     /// An encoding of a table that lies as [`TokenTable`] says; `None` if the pattern cannot be read.
     fn new(table: &'static [u8], pieces: &str, lines: bool) -> Option<Self> {
-        Some(Self { table: TokenTable::new(table), pieces: Regex::new(pieces).ok()?, lines })
+        let pieces = DFA::new(pieces).ok()?;
+        let automaton = pieces.clone();
+        let caches: PieceCaches = Pool::new(Box::new(move || automaton.create_cache()));
+        Some(Self { table: TokenTable::new(table), pieces, caches, lines })
     }
 
     /// The number of tokens of a text, and the steps that counting long pieces takes besides one for each byte.
@@ -45,12 +56,13 @@ impl Encoding {
     }
 
     fn pieces<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'t str> {
-        let mut at = 0;
+        let (mut at, mut cache) = (0, self.caches.get());
         std::iter::from_fn(move || {
-            let found = self.pieces.find_at(text, at)?;
-            let piece = self.without_lead(found.as_str(), found.end() == text.len());
-            at = found.start() + piece.len();
-            Some(piece)
+            let rest = Input::new(text).range(at..).anchored(Anchored::Yes);
+            let end = self.pieces.try_search_fwd(&mut cache, &rest).ok()??.offset();
+            let piece = self.without_lead(text.get(at..end)?, end == text.len());
+            at += piece.len();
+            Some(piece).filter(|piece| !piece.is_empty())
         })
     }
 

@@ -63,9 +63,11 @@ impl TokenTable {
 
     /// All slots with what they hold, in the order in which a token with this hash looks at them.
     fn slots_from(&self, hash: u64) -> impl Iterator<Item = (usize, u32)> {
-        let mask = self.slots.len() - 1;
-        let first = usize::try_from(hash & mask as u64).unwrap_or_default();
-        (first..=mask).chain(0..first).filter_map(|slot| Some((slot, *self.slots.get(slot)?)))
+        let (mask, first) = (self.slots.len() as u64 - 1, hash);
+        (0..=mask).filter_map(move |n| {
+            let slot = usize::try_from(first.wrapping_add(n) & mask).ok()?;
+            Some((slot, *self.slots.get(slot)?))
+        })
     }
 }
 

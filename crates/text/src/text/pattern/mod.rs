@@ -16,7 +16,7 @@ mod size;
 mod tree;
 mod units;
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use rustc_hash::FxHashMap;
 
@@ -142,13 +142,19 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A compiled pattern. Cheap to clone, shared by threads.
+/// A pattern. Cheap to clone, shared by threads.
 #[derive(Debug, Clone)]
-pub struct Pattern(Arc<CompiledPattern>);
+pub struct Pattern(Arc<WrittenPattern>);
+
+/// A pattern as it is written, and as it is matched, which one of tested rules is not before it is used.
+#[derive(Debug)]
+struct WrittenPattern {
+    text: Arc<str>,
+    compiled: OnceLock<CompiledPattern>,
+}
 
 #[derive(Debug)]
 struct CompiledPattern {
-    text: Arc<str>,
     flags: PatternFlags,
     names: Vec<Option<Arc<str>>>,
     engines: PatternEngines,
@@ -163,6 +169,23 @@ impl Pattern {
     /// A pattern that is malformed or cannot be matched in bounded time; the offset counts from the start of `text`.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         Self::read(text, true)
+    }
+
+    /// The same for a text of rules. One of rules that were tested is read when it is first used, and at nobody's expense: most
+    /// builds use few of the patterns of a pack.
+    ///
+    /// # Errors
+    /// As [`Pattern::parse`], unless the rules were tested.
+    pub fn of_rules(text: &str, tested: bool) -> Result<Self, PatternError> {
+        if tested { Ok(Self(Arc::new(WrittenPattern { text: text.into(), compiled: OnceLock::new() }))) } else { Self::parse(text) }
+    }
+
+    fn compiled(&self) -> &CompiledPattern {
+        let compile = || match Self::split(&self.0.text) {
+            Some((source, flags)) => CompiledPattern::of(source, flags, true, false).ok(),
+            None => None,
+        };
+        self.0.compiled.get_or_init(|| work::without_budget(compile).unwrap_or_else(|| CompiledPattern::literal(&self.0.text)))
     }
 
     fn read(text: &str, pays: bool) -> Result<Self, PatternError> {
@@ -196,27 +219,15 @@ impl Pattern {
         Self::compile(source, flags, true, true)
     }
 
-    /// `by_units`: without the flag `u` it matches UTF-16 units, and not whole characters.
     fn compile(source: &str, flags: &str, by_units: bool, pays: bool) -> Result<Self, PatternError> {
-        let parsed = read_flags(flags, source.len())?;
-        let tree = pattern_parser::parse(source, parsed)?;
-        let size = size::of(&tree, parsed)?;
-        let text = format!("/{source}/{flags}");
-        if pays {
-            size.pay().map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
-        }
-        let engines = engine::choose(&tree, size, source, parsed)?;
-        let units = if by_units { units::UnitPattern::of(&tree, source, flags)? } else { units::UnitPattern::Same };
-        Ok(Self(Arc::new(CompiledPattern { text: text.into(), flags: parsed, names: tree.names, engines, units, size })))
+        let compiled = CompiledPattern::of(source, flags, by_units, pays)?;
+        Ok(Self(Arc::new(WrittenPattern { text: format!("/{source}/{flags}").into(), compiled: compiled.into() })))
     }
 
     /// A pattern that matches all occurrences of `text` itself.
     #[must_use]
     pub fn literal(text: &str) -> Self {
-        let flags = PatternFlags { global: true, ..PatternFlags::default() };
-        let engines = PatternEngines::literal(text);
-        let size = size::PatternSize { parts: 0, folded: 0, wide: false };
-        Self(Arc::new(CompiledPattern { text: text.into(), flags, names: Vec::new(), engines, units: units::UnitPattern::Same, size }))
+        Self(Arc::new(WrittenPattern { text: text.into(), compiled: CompiledPattern::literal(text).into() }))
     }
 
     /// The text that it was made from.
@@ -228,19 +239,19 @@ impl Pattern {
     /// Its flags.
     #[must_use]
     pub fn flags(&self) -> PatternFlags {
-        self.0.flags
+        self.compiled().flags
     }
 
     /// The names of its groups, from group 1 on.
     #[must_use]
     pub fn names(&self) -> &[Option<Arc<str>>] {
-        &self.0.names
+        &self.compiled().names
     }
 
     /// Which engine matches it: `text`, `automaton`, `bounded` or `javascript` (for `explain`).
     #[must_use]
     pub fn engine(&self) -> &'static str {
-        self.0.engines.name()
+        self.compiled().engines.name()
     }
 
     /// Whether its engine may need more than one look at each character.
@@ -254,13 +265,13 @@ impl Pattern {
     /// # Errors
     /// A bound of the work is reached.
     pub fn pay(&self) -> Result<(), work::BudgetExceeded> {
-        if self.parts() == 0 { Ok(()) } else { self.0.size.pay() }
+        if self.parts() == 0 { Ok(()) } else { self.compiled().size.pay() }
     }
 
     /// How large it is, in parts with counts written out. Nothing for a plain text.
     #[must_use]
     pub fn parts(&self) -> u64 {
-        self.0.size.parts
+        self.compiled().size.parts
     }
 
     /// Whether the text holds a match, by units.
@@ -295,7 +306,7 @@ impl Pattern {
     /// A bound that was reached.
     pub fn captures_all(&self, text: &str, limit: usize) -> Result<Vec<Captures>, MatchBound> {
         let mut found = Vec::new();
-        self.each(text, limit, self.0.names.len(), |hit| {
+        self.each(text, limit, self.compiled().names.len(), |hit| {
             let groups = hit.groups.len() * size_of::<Option<TextMatch>>();
             written::push(&mut found, hit, groups).map_err(|_| MatchBound::Steps)
         })?;
@@ -315,7 +326,7 @@ impl Pattern {
     ) -> Result<Option<String>, MatchBound> {
         let mut out = String::new();
         let mut copied = None;
-        self.each(text, times.unwrap_or(usize::MAX), self.0.names.len(), |hit| {
+        self.each(text, times.unwrap_or(usize::MAX), self.compiled().names.len(), |hit| {
             out.push_str(text.get(copied.unwrap_or(0)..hit.whole.start).unwrap_or_default());
             with(&hit, &mut out);
             copied = Some(hit.whole.end);
@@ -335,17 +346,39 @@ impl Pattern {
         groups: usize,
         mut use_it: impl FnMut(Captures) -> Result<(), MatchBound>,
     ) -> Result<(), MatchBound> {
-        let search = self.0.engines.search(text)?;
+        let CompiledPattern { engines, flags, .. } = self.compiled();
+        let search = engines.search(text)?;
         let mut at = 0;
-        let limit = if self.0.flags.global { limit } else { limit.min(1) };
+        let limit = if flags.global { limit } else { limit.min(1) };
         for _ in 0..limit {
-            let Some(hit) = search.next(at, groups)?.filter(|hit| !self.0.flags.sticky || hit.whole.start == at) else { break };
+            let Some(hit) = search.next(at, groups)?.filter(|hit| !flags.sticky || hit.whole.start == at) else { break };
             let next = hit.whole.next(text);
             use_it(hit)?;
             let Some(next) = next else { break };
             at = next;
         }
         Ok(())
+    }
+}
+
+impl CompiledPattern {
+    /// `by_units`: without the flag `u` it matches UTF-16 units, and not whole characters.
+    fn of(source: &str, flags: &str, by_units: bool, pays: bool) -> Result<Self, PatternError> {
+        let parsed = read_flags(flags, source.len())?;
+        let tree = pattern_parser::parse(source, parsed)?;
+        let size = size::of(&tree, parsed)?;
+        if pays {
+            size.pay().map_err(|_| PatternError::too_costly(0, "no work is left for compiling patterns"))?;
+        }
+        let engines = engine::choose(&tree, size, source, parsed)?;
+        let units = if by_units { units::UnitPattern::of(&tree, source, flags)? } else { units::UnitPattern::Same };
+        Ok(Self { flags: parsed, names: tree.names, engines, units, size })
+    }
+
+    fn literal(text: &str) -> Self {
+        let flags = PatternFlags { global: true, ..PatternFlags::default() };
+        let size = size::PatternSize { parts: 0, folded: 0, wide: false };
+        Self { flags, names: Vec::new(), engines: PatternEngines::literal(text), units: units::UnitPattern::Same, size }
     }
 }
 
@@ -363,7 +396,8 @@ pub fn replace_any(
     let mut searches = Vec::with_capacity(patterns.len());
     for pattern in patterns {
         // the next match of the pattern, as far as it is known
-        searches.push((pattern.0.engines.search(text)?, pattern.0.names.len(), None::<Option<Captures>>));
+        let CompiledPattern { engines, names, .. } = pattern.compiled();
+        searches.push((engines.search(text)?, names.len(), None::<Option<Captures>>));
     }
     let (mut out, mut copied, mut at) = (String::new(), None, 0);
     loop {

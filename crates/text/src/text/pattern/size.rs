@@ -51,8 +51,10 @@ pub(super) fn of(tree: &PatternTree, flags: PatternFlags) -> Result<PatternSize,
 /// # Errors
 /// There are too many of them.
 fn check_folded(tree: &PatternTree, flags: PatternFlags) -> Result<u64, PatternError> {
+    if !flags.ignore_case || !flags.unicode {
+        return Ok(0);
+    }
     match count_folded(&tree.root) {
-        _ if !flags.ignore_case || !flags.unicode => Ok(0),
         folded if folded <= FOLDED => Ok(folded),
         _ => Err(PatternError::too_costly(0, format!("with the flags i and u, its sets hold more than {FOLDED} characters"))),
     }

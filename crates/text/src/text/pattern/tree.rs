@@ -241,7 +241,9 @@ struct CaseTable {
 
 static CASES: LazyLock<CaseTable> = LazyLock::new(|| {
     let mut families: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
-    for c in (0..0x1_0000).filter_map(char::from_u32) {
+    // kana, ideographs, hangul and what is for private use have no cases
+    let with_cases = [0..0x3000, 0xA000..0xAC00, 0xF900..0x1_0000];
+    for c in with_cases.into_iter().flatten().filter_map(char::from_u32) {
         let first = canonical(c);
         // a letter is in the family of itself; most are alone there
         if first != u32::from(c) {

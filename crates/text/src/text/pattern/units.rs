@@ -75,7 +75,7 @@ impl Pattern {
     /// whole characters. What it finds is to be put together by [`surrogates::together`].
     #[must_use]
     pub fn by_units(&self, text: &str) -> Option<(Pattern, String)> {
-        let UnitPattern::Own(own) = &self.0.units else { return None };
+        let UnitPattern::Own(own) = &self.compiled().units else { return None };
         if !surrogates::has_any(text) {
             return None;
         }
