@@ -46,7 +46,7 @@ pub(super) fn plan(rules: &Ruleset, st: &BuildState, list: usize, stages: Vec<(S
         patch,
         set: st.set.borrow().clone(),
         lost: st.lost.borrow().clone(),
-        fingerprint: rules.fingerprint().to_owned(),
+        fingerprint: rules.shared_fingerprint(),
         unchanged: None,
         scene: st.scene.clone(),
         given: Scene::default(),

@@ -82,7 +82,11 @@ impl CompactReader<'_> {
             }
             b'[' => {
                 let length = self.number()?;
-                NodeValue::List((0..length).map(|_| self.node()).collect::<Option<_>>()?)
+                let mut list = Vec::with_capacity(length);
+                for _ in 0..length {
+                    list.push(self.node()?);
+                }
+                NodeValue::List(list)
             }
             b'{' => {
                 let length = self.number()?;

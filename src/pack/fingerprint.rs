@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write as _};
 
-use indexmap::IndexMap;
+use std::sync::Arc;
 
-use crate::diag::{DocumentNode, FieldMap, NodeValue, SourceId, Sources};
-use crate::model::pack::PackRows;
+use crate::diag::{DocumentNode, FieldMap, NodeValue, TableField};
+use crate::model::Pack;
 
 /// Shortest prefix of a fingerprint that `expects` may give, in characters.
 pub const MIN_PREFIX: usize = 8;
@@ -35,30 +35,25 @@ fn write_row(name: &str, fields: &FieldMap, out: &mut String) {
 
 /// The fingerprint of merged rules: tables with their rows in order, values, and the texts of scripts and templates.
 #[must_use]
-pub fn of_pack(
-    tables: &IndexMap<std::sync::Arc<str>, PackRows>,
-    values: &FieldMap,
-    assets: &IndexMap<std::sync::Arc<str>, SourceId>,
-    sources: &Sources,
-) -> String {
+pub fn of_pack(pack: &Pack) -> String {
     let mut hash = PartHasher::default();
-    let mut names: Vec<_> = tables.keys().collect();
+    let mut names: Vec<_> = pack.tables.keys().collect();
     names.sort();
     let mut out = String::new();
     for name in names {
-        for row in tables.get(name).into_iter().flat_map(|rows| rows.values()) {
+        for row in pack.tables.get(name).into_iter().flat_map(|rows| rows.values()) {
             out.clear();
             write_row(&row.name, &row.fields, &mut out);
             hash.add(["row", name, &out]);
         }
     }
     out.clear();
-    table(values, &mut out);
+    table(pack.values.iter().chain(&pack.written_options), &mut out);
     hash.add(["values", &out]);
-    let mut paths: Vec<_> = assets.iter().collect();
+    let mut paths: Vec<_> = pack.assets.iter().collect();
     paths.sort();
     for (path, id) in paths {
-        hash.add(["asset", path, sources.get(*id).map_or("", |s| &s.text)]);
+        hash.add(["asset", path, pack.sources.get(*id).map_or("", |s| &s.text)]);
     }
     hash.finish()
 }
@@ -118,8 +113,8 @@ fn node(value: &DocumentNode, out: &mut String) {
 }
 
 /// Writes the fields and the closing bracket.
-fn table(fields: &FieldMap, out: &mut String) {
-    let mut keys: Vec<_> = fields.iter().collect();
+fn table<'f>(fields: impl IntoIterator<Item = (&'f Arc<str>, &'f TableField)>, out: &mut String) {
+    let mut keys: Vec<_> = fields.into_iter().collect();
     keys.sort_by(|a, b| a.0.cmp(b.0));
     for (key, field) in keys {
         text(key, out);

@@ -190,17 +190,22 @@ impl<'a> LayerMerger<'a> {
             return;
         }
         row.patched.push(new.span);
-        for (key, field) in new.fields.into_iter().filter(|(key, _)| !(keeps_verb && &**key == "do")) {
+        for (key, mut field) in new.fields.into_iter().filter(|(key, _)| !(keeps_verb && &**key == "do")) {
             let by = field.node.span;
             if let Some(patch) = field.node.as_table().filter(|_| merges(&new.table, &key))
                 && let Some(TableField { node: DocumentNode { data: NodeValue::Table(below), .. }, .. }) = row.fields.get_mut(&key)
             {
                 patch_keys(below, patch, &mut self.merged.shadowed);
-            } else if let Some((joint, _)) = condition_change(&new.table, &key, &field.node)
+                continue;
+            }
+            if let Some((joint, _)) = condition_change(&new.table, &key, &field.node)
                 && let Some(below) = row.fields.get_mut(&key)
             {
                 below.node = join_conditions(joint, &below.node, &field.node);
-            } else if let Some(hidden) = row.fields.insert(key.clone(), unwrap_change(&new.table, &key, field)) {
+                continue;
+            }
+            unwrap_change(&new.table, &key, &mut field.node);
+            if let Some(hidden) = row.fields.insert(key, field) {
                 self.merged.shadowed.push(ShadowedValue { by, old: hidden.node.span, edited: false });
             }
         }
@@ -276,7 +281,8 @@ impl<'a> LayerMerger<'a> {
         self.conflicts(&new);
         self.check_edit(&new);
         self.suspect(&new);
-        let fields = new.fields.into_iter().map(|(key, field)| (key.clone(), unwrap_change(&new.table, &key, field))).collect();
+        let mut fields = new.fields;
+        fields.iter_mut().for_each(|(key, field)| unwrap_change(&new.table, key, &mut field.node));
         let row = PackRow { name: new.name.clone(), fields, span: new.span, name_span: new.name_span, patched: Vec::new() };
         self.merged.tables.entry(new.table).or_default().insert(new.name, row);
     }
@@ -478,14 +484,13 @@ fn condition_change(table: &str, term: &str, node: &DocumentNode) -> Option<(&'s
 }
 
 /// The condition itself, where a change of one changes nothing.
-fn unwrap_change(table: &str, term: &str, mut field: TableField) -> TableField {
-    if condition_change(table, term, &field.node).is_some()
-        && let NodeValue::Table(change) = &mut field.node.data
+fn unwrap_change(table: &str, term: &str, node: &mut DocumentNode) {
+    if condition_change(table, term, node).is_some()
+        && let NodeValue::Table(change) = &mut node.data
         && let Some((_, inner)) = change.shift_remove_index(0)
     {
-        field.node = inner.node;
+        *node = inner.node;
     }
-    field
 }
 
 /// The condition of the lower layer, and that of the patch under `and` or `or`.

@@ -203,13 +203,13 @@ fn load_remembered(
     let allowed = allow::collect(&layers, &mut report);
     let rights = extends::script_rights(layers.iter().map(|l| (l.name.as_str(), l.docs.as_slice())), &sources);
     let mut merged = layer::merge(&mut layers, complete, &mut report);
-    let fingerprint = fingerprint::of_pack(&merged.tables, &merged.values, &assets_of(&layers), &sources);
-    let options = options::read(&mut merged.values, &sources, complete, &mut report);
+    let written_options = options::take(&mut merged.values);
+    let options = options::read(&written_options, &sources, complete, &mut report);
     let removed = std::mem::take(&mut merged.removed);
     causes::settle(&merged, &mut report);
     unread.excuse(&mut report);
     let pack = complete.then(|| pack_of(&layers, merged, sources.clone(), &mut report));
-    let pack = pack.map(|pack| Pack { options, fingerprint, rights, ..pack });
+    let pack = pack.map(|pack| Pack { options, written_options, rights, ..pack });
     report.sort();
     LoadedPack { pack, allowed, unread, report, sources, removed, embedded, digest, remembered_fields }
 }

@@ -12,13 +12,17 @@ use crate::lint;
 use crate::model::options::TABLE;
 use crate::model::{OptionChoice, OptionCondition, OptionFault, OptionType, PackOption, PackOptions, Value};
 
-/// Takes the options, and the values of overlays, out of the merged values. `complete` says that every file could be read.
-pub(super) fn read(values: &mut FieldMap, sources: &Sources, complete: bool, report: &mut Report) -> PackOptions {
-    let declared = values.shift_remove(OPTIONS);
-    let set = values.shift_remove(TABLE);
+/// Takes the options, and the values of overlays, out of the merged values.
+pub(super) fn take(values: &mut FieldMap) -> FieldMap {
+    [OPTIONS, TABLE].into_iter().filter_map(|key| values.shift_remove_entry(key)).collect()
+}
+
+/// Reads them as they are written. `complete` says that every file could be read.
+pub(super) fn read(written: &FieldMap, sources: &Sources, complete: bool, report: &mut Report) -> PackOptions {
+    let (declared, set) = (written.get(OPTIONS), written.get(TABLE));
     let mut reader = OptionReader { sources, report, told: 0 };
     let mut all = IndexMap::new();
-    let tables = declared.as_ref().and_then(|field| field.node.as_table());
+    let tables = declared.and_then(|field| field.node.as_table());
     for (number, (name, field)) in tables.into_iter().flatten().enumerate() {
         if number == limits::OPTIONS {
             let complaint = Diagnostic::new(Code::BoundExceeded, format!("a pack may have at most {} options", limits::OPTIONS));
@@ -32,7 +36,7 @@ pub(super) fn read(values: &mut FieldMap, sources: &Sources, complete: bool, rep
     let mut options = PackOptions(all);
     // the relations of options that cannot be read would be reported too
     let sound = reader.told == 0;
-    if let Some(set) = &set {
+    if let Some(set) = set {
         reader.set(&mut options, &set.node, complete && sound);
     }
     if sound {

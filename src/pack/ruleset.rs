@@ -9,6 +9,7 @@ use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span};
 use crate::lint::{self, CheckedRules, MentionedNames, SceneRules};
 use crate::macros::MacroTable;
+use crate::model::pack::RulesFingerprint;
 use crate::model::{Pack, PackOptions};
 use crate::program::{DetachedCondition, Program, Programs, compile};
 use crate::reading::ReplyReadings;
@@ -18,7 +19,8 @@ use crate::terms::coverage::CoverageSink;
 
 use super::PackError;
 use super::{
-    AllowedWarning, CheckMemory, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, library, templates,
+    AllowedWarning, CheckMemory, LoadedPack, Overlay, PackLibrary, PackShelf, RuleFile, Schemas, Start, causes, fingerprint, library,
+    templates,
 };
 
 /// A compiled pack: rules, macros, templates and tasks, with the texts that they came from. `Clone` is O(1), and a
@@ -44,6 +46,7 @@ struct RulesetParts {
     unsettled: Vec<AllowedWarning>,
     warnings: Report,
     mentioned: MentionedNames,
+    fingerprint: RulesFingerprint,
 }
 
 /// Whether a code is about the shape of a single value, as a schema checks it.
@@ -196,7 +199,9 @@ impl Ruleset {
             return Err(PackError { report, sources: pack.sources.clone() });
         }
         report.shorten();
+        let of = pack.clone();
         let parts = RulesetParts {
+            fingerprint: RulesFingerprint::new(move || fingerprint::of_pack(&of)),
             pack,
             programs,
             macros: Arc::new(macros),
@@ -341,6 +346,11 @@ impl Ruleset {
     /// The blake3 hash of the merged rules, in hex. Equal rules have equal fingerprints.
     #[must_use]
     pub fn fingerprint(&self) -> &str {
-        &self.parts.pack.fingerprint
+        &self.parts.fingerprint
+    }
+
+    /// The same, to be kept without being worked out.
+    pub(crate) fn shared_fingerprint(&self) -> RulesFingerprint {
+        self.parts.fingerprint.clone()
     }
 }

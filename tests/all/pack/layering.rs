@@ -36,7 +36,7 @@ fn the_fingerprint_is_of_what_the_rules_say() {
         let dir = Folder::new("pack");
         dir.pack("p", "", "");
         dir.file(if json { "p/x.json" } else { "p/x.toml" }, rules);
-        dir.load("p").pack.unwrap().fingerprint
+        super::fingerprint::of_pack(&dir.load("p").pack.unwrap())
     };
     let toml = print("kind = \"lore\"\nversion = 1\n# why\n[[slot]]\nname = \"a\"\nn = 1\nm = 2\n", false);
     let json = print("{\"kind\": \"lore\", \"version\": 1, \"slot\": [{ \"m\": 2, \"n\": 1, \"name\": \"a\" }]}", true);
@@ -208,7 +208,7 @@ fn layers_and_fingerprints_know_full_names_only() {
         let loaded = dir.load("p");
         clean(&loaded);
         assert_eq!(names(&loaded, "pass"), ["lore/new", "lore/print", "lore/scan"]);
-        loaded.pack.unwrap().fingerprint
+        super::fingerprint::of_pack(&loaded.pack.unwrap())
     });
     assert_eq!(prints[0], prints[1]);
     // what `expects` names is the row under its full name

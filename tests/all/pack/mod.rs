@@ -12,6 +12,7 @@ mod tables;
 
 use tapster::diag::{Code, Diagnostic, Severity, render};
 use tapster::machinery::pack::KINDS;
+use tapster::machinery::pack::fingerprint;
 use tapster::machinery::pack::{LoadedPack, Overlay, PackShelf, RuleFile, Schemas, Start, load_file, load_with};
 
 use crate::support::Folder;

@@ -1,7 +1,7 @@
 //! A pack as merged text: the rule files of all layers merged over each other. Every value keeps the file, line and
 //! column that it came from. Loading makes a pack and compiling reads it; nothing changes it in between.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use indexmap::IndexMap;
 
@@ -144,8 +144,47 @@ pub struct Pack {
     pub shadowed: Vec<ShadowedValue>,
     /// What overlays decide about rows.
     pub overlaid: Vec<OverlayDecision>,
-    /// The blake3 hash of the canonical merged text, in hex: equal rules have equal fingerprints.
-    pub fingerprint: String,
+    /// The options and the values of overlays for them, as they are written.
+    pub written_options: FieldMap,
+}
+
+/// The blake3 hash of the canonical text of rules, in hex: equal rules have equal fingerprints. It is worked out when it is first
+/// read, because most builds do not ask for it.
+#[derive(Clone)]
+pub struct RulesFingerprint(Arc<LazyLock<String, Box<dyn FnOnce() -> String + Send>>>);
+
+impl RulesFingerprint {
+    /// The one that `compute` gives.
+    pub fn new(compute: impl FnOnce() -> String + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(compute))))
+    }
+}
+
+/// That of no rules: nothing.
+impl Default for RulesFingerprint {
+    fn default() -> Self {
+        Self::new(String::new)
+    }
+}
+
+impl std::ops::Deref for RulesFingerprint {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for RulesFingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl serde::Serialize for RulesFingerprint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
 }
 
 impl Pack {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::pack::RulesFingerprint;
 use super::{Map, Scene, Value};
 use crate::diag::Diagnostic;
 
@@ -371,7 +372,7 @@ pub struct Plan {
     /// Items that lost their place: the id, and the pass that would have placed it.
     pub lost: Vec<(String, String)>,
     /// The fingerprint of the rules: `Ruleset::fingerprint`.
-    pub fingerprint: String,
+    pub fingerprint: RulesFingerprint,
     /// What was recorded during the build; only present if the scene sets `trace`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<PlanTrace>,
