@@ -114,26 +114,31 @@ fn row(table: &Arc<str>, node: &mut DocumentNode, complain: &mut dyn FnMut(Diagn
 pub(super) fn incoming(
     table: &Arc<str>,
     (name, name_span): (Arc<str>, Span),
-    written: FieldMap,
+    fields: FieldMap,
     span: Span,
     complain: &mut dyn FnMut(Diagnostic),
 ) -> IncomingRow {
-    let flag = |key: &str| written.get(key).is_some_and(|f| f.node.as_bool() == Some(true));
     let mut row = IncomingRow {
         table: table.clone(),
         name,
         name_span,
         span,
-        fields: FieldMap::default(),
-        remove: flag("remove"),
-        replace: flag("replace"),
-        is_new: flag("new"),
-        edit: written.get("edit").cloned(),
-        place: place(&written, complain),
-        expects: expects(&written, complain),
+        fields,
+        remove: false,
+        replace: false,
+        is_new: false,
+        edit: None,
+        place: None,
+        expects: None,
     };
-    row.fields = written;
-    row.fields.retain(|key, _| !is_layering(key));
+    // most rows say nothing about a lower layer
+    if row.fields.keys().any(|key| is_layering(key)) {
+        let flag = |key: &str| row.fields.get(key).is_some_and(|f| f.node.as_bool() == Some(true));
+        (row.remove, row.replace, row.is_new) = (flag("remove"), flag("replace"), flag("new"));
+        row.edit = row.fields.get("edit").cloned();
+        (row.place, row.expects) = (place(&row.fields, complain), expects(&row.fields, complain));
+        row.fields.retain(|key, _| !is_layering(key));
+    }
     row
 }
 
