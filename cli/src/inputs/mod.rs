@@ -30,8 +30,8 @@ use crate::model::{Map, OptionType, PackOptions, Scene, Value};
 use crate::output::{Console, GlobalArgs, Io};
 use crate::pack::files::is_pack;
 use crate::pack::{DEFAULT_PACK, Overlay, RuleFile, Ruleset, Start};
+use crate::testing::play::CASE_TIME;
 use files::{path_text, read_bytes, read_values};
-use scene_file::CASE_TIME;
 use template::TemplateInputArgs;
 use turns::PreviousRequest;
 

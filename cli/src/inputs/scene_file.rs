@@ -13,6 +13,7 @@ use crate::output::Console;
 use crate::pack::files::{is_folder, read_file};
 use crate::pack::{Overlay, Schemas, Start, json, load_read, toml};
 use crate::testing::case::{CaseAction, TestCase, holds_cases, read_path};
+use crate::testing::play::CASE_TIME;
 
 /// The name of the scene file in a folder.
 pub(crate) const NAME: &str = "scene.toml";
@@ -210,8 +211,6 @@ impl SceneReader {
     }
 }
 
-/// The time of a case that says none: a case never reads the clock.
-pub(crate) const CASE_TIME: &str = "2026-01-01T12:00:00Z";
 /// The most cases that are named where one is to be chosen.
 const MAX_NAMED: usize = 20;
 

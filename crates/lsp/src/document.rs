@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lsp_types::{Position, TextDocumentContentChangeEvent, Uri};
 
 use crate::address::path_of;
-use crate::outline::{Outline, Syntax};
+use crate::outline::{NodeId, Outline, Syntax};
 use crate::position::LineIndex;
 
 /// The most bytes of a text that is looked into; an editor may hold larger files, which are left alone.
@@ -22,7 +22,7 @@ pub(crate) struct OpenDocument {
     pub(crate) version: i32,
     pub(crate) text: Arc<str>,
     pub(crate) lines: LineIndex,
-    outline: std::cell::OnceCell<Outline>,
+    outline: OnceLock<Outline>,
 }
 
 impl OpenDocument {
@@ -62,6 +62,16 @@ impl OpenDocument {
             let text = if self.text.len() > MOST_BYTES || !self.may_hold_rules() { "" } else { &*self.text };
             Outline::read(text, Syntax::of(self.path.as_deref().unwrap_or(Path::new(self.address.as_str())), text))
         })
+    }
+
+    /// The name that a row says, as the engine reads it.
+    pub(crate) fn name_of_row(&self, row: NodeId) -> Option<String> {
+        let outline = self.outline();
+        let inner = outline.text_at(row, "name", &self.text)?;
+        let whole = self.text.get(outline.node(outline.entry(row, "name")?.node)?.range.clone())?;
+        // an escape means another character
+        let has_escapes = whole.starts_with('"') && inner.contains('\\');
+        if has_escapes { serde_json::from_str(whole).ok() } else { Some(inner.to_owned()) }
     }
 
     /// The ending of the name of the file.

@@ -6,12 +6,15 @@
 
 mod actions;
 mod address;
+mod capabilities;
+mod cases;
 mod completion;
 mod diagnostics;
 mod document;
 mod files;
 mod foreign;
 mod hover;
+mod lens;
 mod navigation;
 mod outline;
 mod position;

@@ -1,5 +1,6 @@
 //! The prompt of a scene as blocks, each with the rule that made it, for a view beside the file.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -8,15 +9,16 @@ use lsp_types::{Position, TextDocumentIdentifier, Uri};
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 use tapster::diag::{Code, Diagnostic, Report, SourceId, Sources, render};
-use tapster::machinery::pack::files::read_file;
+use tapster::machinery::pack::files::{read_file, shown};
 use tapster::machinery::pack::{DEFAULT_PACK, Overlay, PackLibrary, Ruleset, Start, json as json_reader, toml as toml_reader};
+use tapster::model::Scene;
 use tapster_door::diff::prompts::BuiltPrompt;
 use tapster_door::examine::scene_warnings;
 use tapster_door::request::SceneRequest;
 use tapster_door::{Door, explain};
 
 use crate::address::path_of;
-use crate::document::OpenDocuments;
+use crate::document::{OpenDocument, OpenDocuments};
 use crate::files::{EditedPacks, clean_path};
 use crate::subject::RuleText;
 
@@ -51,11 +53,42 @@ pub(crate) fn named_path(text: &str) -> PathBuf {
     address.as_ref().and_then(path_of).unwrap_or_else(|| PathBuf::from(text))
 }
 
+/// The end of the path that a text names, as people are shown it.
+pub(crate) fn short_name(text: &str) -> String {
+    let path = named_path(text);
+    let parts: Vec<_> = path.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
+    parts.into_iter().rev().collect::<Vec<_>>().join("/")
+}
+
 /// A scene file as it is read: what a build takes, and the rules that it names.
 pub(crate) struct PreviewScene {
     request: SceneRequest,
     pub(crate) start: Start,
     pub(crate) overlays: Vec<Overlay>,
+}
+
+/// A preview: the answer, and how often each pass ran for it.
+pub(crate) struct BuiltPreview {
+    pub(crate) answer: Json,
+    pub(crate) ran: HashMap<String, usize>,
+}
+
+/// How often the passes ran in the last preview.
+pub(crate) struct PreviewRuns {
+    /// The scene file, as people are shown it.
+    pub(crate) scene: String,
+    pub(crate) rules: Ruleset,
+    /// By the name of a pass.
+    pub(crate) ran: HashMap<String, usize>,
+}
+
+impl PreviewRuns {
+    /// Whether the rules of the preview are made of a document.
+    pub(crate) fn reads(&self, document: &OpenDocument) -> bool {
+        let Some(name) = document.path.as_deref().map(shown) else { return false };
+        let sources = self.rules.sources();
+        sources.ids().any(|id| sources.get(id).is_some_and(|source| *source.name == *name))
+    }
 }
 
 /// Why there is no preview.
@@ -110,8 +143,20 @@ impl PreviewScene {
         Ok(Self { request, start, overlays })
     }
 
+    /// The scene by these rules at a time: `now`, else that of the file, else `default`.
+    pub(crate) fn scene_at(&self, now: Option<&str>, default: &str, rules: &Ruleset, door: &Door) -> Result<Scene, PreviewFailure> {
+        let mut request = self.request.clone();
+        request.now = now.map(str::to_owned).or(request.now).or_else(|| Some(default.to_owned()));
+        Ok(door.read_scene_for(rules, &request)?.0)
+    }
+
     /// The prompt by these rules, as the preview shows it.
-    pub(crate) fn build(&self, rules: &Ruleset, door: &Door, cursor: Option<(&RuleText<'_>, usize)>) -> Result<Json, PreviewFailure> {
+    pub(crate) fn build(
+        &self,
+        rules: &Ruleset,
+        door: &Door,
+        cursor: Option<(&OpenDocument, usize)>,
+    ) -> Result<BuiltPreview, PreviewFailure> {
         let (mut scene, mut diagnostics) = door.read_scene_for(rules, &self.request)?;
         scene.trace = true;
         let json_of = |report: &Report| render::json(report, rules.sources()).as_array().cloned().unwrap_or_default();
@@ -119,7 +164,9 @@ impl PreviewScene {
         diagnostics.extend(json_of(&prompt.warnings.iter().cloned().collect()));
         diagnostics.extend(json_of(&scene_warnings(rules, &scene, &prompt.plan)));
         let mut report = explain::as_json(&prompt.plan, rules);
-        let row = cursor.and_then(|(text, offset)| {
+        let row = cursor.and_then(|(document, offset)| {
+            let names = &rules.programs().rules.names;
+            let text = RuleText { text: &document.text, outline: document.outline(), pack: rules.pack(), names };
             let (table, _, name) = text.row_around(&text.outline.cursor(offset))?;
             Some((table, name?))
         });
@@ -130,14 +177,19 @@ impl PreviewScene {
                 block.insert("marked".to_owned(), is_marked.into());
             }
         }
-        Ok(json!({
+        let mut ran: HashMap<String, usize> = HashMap::new();
+        for pass in prompt.plan.trace.iter().flat_map(|trace| &trace.passes) {
+            *ran.entry(pass.pass.clone()).or_default() += 1;
+        }
+        let answer = json!({
             "pack": report.get("pack"),
             "blocks": blocks,
             "trimReport": report.get("trim_report"),
             "payload": prompt.payload,
             "rule": row.map(|(table, name)| json!({ "table": table, "name": name })),
             "diagnostics": diagnostics,
-        }))
+        });
+        Ok(BuiltPreview { answer, ran })
     }
 }
 

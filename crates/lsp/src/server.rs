@@ -11,12 +11,9 @@ use lsp_types::notification::Notification as _;
 use lsp_types::request as ask;
 use lsp_types::request::Request as _;
 use lsp_types::{
-    CodeAction, CodeActionKind, CodeActionOptions, CodeActionOrCommand, CodeActionProviderCapability, CompletionOptions,
-    DidChangeWatchedFilesRegistrationOptions, ExecuteCommandOptions, FileSystemWatcher, FoldingRangeProviderCapability, GlobPattern, Hover,
-    HoverContents, HoverProviderCapability, InitializeParams, Location, MarkupContent, MarkupKind, NumberOrString, OneOf,
-    PublishDiagnosticsParams, Registration, RegistrationParams, SaveOptions, SemanticTokensFullOptions, SemanticTokensOptions,
-    SemanticTokensServerCapabilities, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, TextDocumentSyncSaveOptions, TextEdit, Uri,
+    CodeAction, CodeActionKind, CodeActionOrCommand, CodeLens, DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern,
+    Hover, HoverContents, Location, MarkupContent, MarkupKind, MessageType, NumberOrString, PublishDiagnosticsParams, Registration,
+    RegistrationParams, ShowMessageParams, TextEdit, Uri,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -28,20 +25,23 @@ use tapster_door::Door;
 
 use crate::actions::{code_actions, whole_edit};
 use crate::address::{address_of, path_of};
+use crate::capabilities::{COMMANDS, EditorProfile, server_capabilities};
+use crate::cases::{self, CaseResults, RunCasesParams};
 use crate::completion::Completer;
 use crate::diagnostics::{FileDiagnostics, published_address};
 use crate::document::{OpenDocument, OpenDocuments};
 use crate::files::EditedPacks;
 use crate::foreign::{FileExamination, examine, may_examine};
 use crate::hover::describe_place;
+use crate::lens::{case_lenses, pass_lenses};
 use crate::navigation::{Navigator, ShippedFiles};
 use crate::outline::{ROOT, Syntax};
-use crate::preview::{self, PreviewParams, PreviewScene};
+use crate::preview::{self, PreviewParams, PreviewRuns, PreviewScene};
 use crate::project::{Project, ProjectRoot, has_known_kind, is_case, is_overlay};
 use crate::signature::signature_help;
 use crate::subject::{RuleText, Subject};
 use crate::symbols::{document_symbols, folding_ranges};
-use crate::tokens::{legend, semantic_tokens};
+use crate::tokens::semantic_tokens;
 
 /// What the server is given by the program that runs it.
 #[derive(Clone)]
@@ -56,79 +56,27 @@ pub struct ServerOptions {
     pub shipped: Option<ShippedFiles>,
 }
 
-/// What an editor sets when it starts the server.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct EditorSettings {
-    /// The pack over which overlays lie that do not say it.
-    pack: Option<String>,
-}
-
 /// Answers an editor until it leaves; `Ok(true)` if it said goodbye as the protocol asks.
 ///
 /// # Errors
 /// The editor does not begin as the protocol asks.
 pub fn serve(connection: &Connection, options: ServerOptions) -> Result<bool, String> {
     let (id, params) = connection.initialize_start().map_err(|error| error.to_string())?;
-    // what cannot be read of the editor's abilities is as if it had none
-    let params: InitializeParams = serde_json::from_value(params).unwrap_or_default();
     let result = serde_json::json!({
-        "capabilities": capabilities(),
+        "capabilities": server_capabilities(),
         "serverInfo": { "name": "tapster", "version": env!("CARGO_PKG_VERSION") },
     });
-    let mut server = Server::new(connection, options, &params);
+    let mut server = Server::new(connection, options, EditorProfile::read(&params));
     server.send(Message::Response(Response::new_ok(id, result)));
     Ok(server.run())
-}
-
-fn capabilities() -> ServerCapabilities {
-    let letters = ["\"", "'", "$", "@", "=", ".", "{", "/", "["];
-    ServerCapabilities {
-        text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
-            open_close: Some(true),
-            change: Some(TextDocumentSyncKind::INCREMENTAL),
-            save: Some(TextDocumentSyncSaveOptions::SaveOptions(SaveOptions { include_text: Some(false) })),
-            ..TextDocumentSyncOptions::default()
-        })),
-        completion_provider: Some(CompletionOptions {
-            trigger_characters: Some(letters.map(str::to_owned).to_vec()),
-            ..CompletionOptions::default()
-        }),
-        signature_help_provider: Some(SignatureHelpOptions {
-            trigger_characters: Some(["(", ","].map(str::to_owned).to_vec()),
-            ..SignatureHelpOptions::default()
-        }),
-        hover_provider: Some(HoverProviderCapability::Simple(true)),
-        definition_provider: Some(OneOf::Left(true)),
-        references_provider: Some(OneOf::Left(true)),
-        document_symbol_provider: Some(OneOf::Left(true)),
-        document_formatting_provider: Some(OneOf::Left(true)),
-        code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {
-            code_action_kinds: Some(vec![CodeActionKind::QUICKFIX, CodeActionKind::SOURCE_FIX_ALL]),
-            ..CodeActionOptions::default()
-        })),
-        semantic_tokens_provider: Some(SemanticTokensServerCapabilities::SemanticTokensOptions(SemanticTokensOptions {
-            legend: legend(),
-            full: Some(SemanticTokensFullOptions::Bool(true)),
-            ..SemanticTokensOptions::default()
-        })),
-        folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
-        execute_command_provider: Some(ExecuteCommandOptions {
-            commands: vec![preview::COMMAND.to_owned()],
-            ..ExecuteCommandOptions::default()
-        }),
-        ..ServerCapabilities::default()
-    }
 }
 
 struct Server<'c> {
     connection: &'c Connection,
     options: ServerOptions,
-    settings: EditorSettings,
+    editor: EditorProfile,
     /// Folders of packs: the named ones, and `rules` of the workspace.
     folders: Vec<PathBuf>,
-    /// Whether the editor can be asked to tell of files that change on disk.
-    can_watch: bool,
     door: Door,
     documents: OpenDocuments,
     /// The root of each open rule file, by its address.
@@ -140,6 +88,10 @@ struct Server<'c> {
     published: FileDiagnostics,
     /// The address under which it was told.
     addresses: BTreeMap<PathBuf, Uri>,
+    case_results: CaseResults,
+    preview_runs: Option<PreviewRuns>,
+    /// How often the editor was asked to ask for lenses again.
+    refreshes: u32,
     waiting: VecDeque<Message>,
     is_shut_down: bool,
 }
@@ -165,22 +117,14 @@ fn is_kind(kind: &CodeActionKind, wanted: &CodeActionKind) -> bool {
 }
 
 impl<'c> Server<'c> {
-    fn new(connection: &'c Connection, options: ServerOptions, params: &InitializeParams) -> Self {
-        let settings = params.initialization_options.clone().and_then(|settings| EditorSettings::deserialize(settings).ok());
-        let abilities = params.capabilities.workspace.as_ref().and_then(|workspace| workspace.did_change_watched_files.as_ref());
-        let can_watch = abilities.and_then(|watched| watched.dynamic_registration) == Some(true);
-        // older editors name a root alone
-        #[expect(deprecated, reason = "for these editors")]
-        let root = params.root_uri.iter().filter(|_| params.workspace_folders.is_none());
-        let workspaces = params.workspace_folders.iter().flatten().map(|folder| &folder.uri).chain(root).filter_map(path_of);
-        let rules = workspaces.map(|folder| folder.join("rules")).filter(|folder| folder.is_dir());
+    fn new(connection: &'c Connection, options: ServerOptions, editor: EditorProfile) -> Self {
+        let rules = editor.workspaces.iter().map(|folder| folder.join("rules")).filter(|folder| folder.is_dir());
         let folders: Vec<PathBuf> = options.folders.iter().cloned().chain(rules).collect();
         Self {
             connection,
-            settings: settings.unwrap_or_default(),
+            editor,
             door: Door::new(folders.clone(), options.clock),
             folders,
-            can_watch,
             options,
             documents: OpenDocuments::default(),
             roots: HashMap::new(),
@@ -188,6 +132,9 @@ impl<'c> Server<'c> {
             foreign: HashMap::new(),
             published: FileDiagnostics::new(),
             addresses: BTreeMap::new(),
+            case_results: CaseResults::default(),
+            preview_runs: None,
+            refreshes: 0,
             waiting: VecDeque::new(),
             is_shut_down: false,
         }
@@ -195,7 +142,7 @@ impl<'c> Server<'c> {
 
     /// Asks the editor to tell of files that change on disk, if it can.
     fn watch_files(&self) {
-        if !self.can_watch {
+        if !self.editor.can_watch {
             return;
         }
         let watcher = FileSystemWatcher { glob_pattern: GlobPattern::String("**/*.{toml,json,rhai}".to_owned()), kind: None };
@@ -208,6 +155,21 @@ impl<'c> Server<'c> {
         let params = RegistrationParams { registrations: vec![registration] };
         let id = RequestId::from("watch-files".to_owned());
         self.send(Message::Request(Request::new(id, ask::RegisterCapability::METHOD.to_owned(), params)));
+    }
+
+    /// Asks the editor to ask for lenses again, if it can.
+    fn refresh_lenses(&mut self) {
+        if self.editor.refreshes_lenses {
+            self.refreshes += 1;
+            let id = RequestId::from(format!("refresh-lenses-{}", self.refreshes));
+            self.send(Message::Request(Request::new(id, ask::CodeLensRefresh::METHOD.to_owned(), Json::Null)));
+        }
+    }
+
+    /// What cases and the preview have shown may be so no more.
+    fn outdate_results(&mut self) {
+        self.case_results.outdate();
+        self.preview_runs = None;
     }
 
     /// Whoever is gone needs no message.
@@ -345,16 +307,21 @@ impl<'c> Server<'c> {
                 };
                 json_of(actions.map(|actions| actions.into_iter().filter(is_wanted).collect::<Vec<_>>()))
             }
+            ask::CodeLensRequest::METHOD => {
+                let params = params_of::<ask::CodeLensRequest>(request)?;
+                json_of(self.code_lenses(&params.text_document.uri))
+            }
             ask::ExecuteCommand::METHOD => {
                 let params = params_of::<ask::ExecuteCommand>(request)?;
-                if params.command != preview::COMMAND {
-                    return Err((
-                        ErrorCode::InvalidParams,
-                        format!("there is no command `{}`; there is `{}`", params.command, preview::COMMAND),
-                    ));
-                }
                 let first = params.arguments.into_iter().next().unwrap_or_default();
-                self.preview(read_params(first)?)
+                match params.command.as_str() {
+                    preview::COMMAND => self.preview(read_params(first)?),
+                    cases::COMMAND => self.run_cases(read_params(first)?),
+                    other => {
+                        let message = format!("there is no command `{other}`; there are `{}`", COMMANDS.join("` and `"));
+                        Err((ErrorCode::InvalidParams, message))
+                    }
+                }
             }
             preview::METHOD => self.preview(read_params(request.params)?),
             other => Err((ErrorCode::MethodNotFound, format!("there is no request `{other}`"))),
@@ -381,6 +348,7 @@ impl<'c> Server<'c> {
                         self.find_root(&uri);
                     }
                     self.mark_changed(&uri);
+                    self.outdate_results();
                 }
             }
             notify::DidCloseTextDocument::METHOD => {
@@ -392,6 +360,10 @@ impl<'c> Server<'c> {
             notify::DidSaveTextDocument::METHOD | notify::DidChangeWatchedFiles::METHOD => {
                 for address in saved_addresses(message) {
                     let path = path_of(&address);
+                    // of an open document, the text has counted before it was saved
+                    if path.as_deref().is_none_or(|path| self.documents.of_path(path).is_none()) {
+                        self.outdate_results();
+                    }
                     let of_file =
                         self.documents.iter().filter(|document| document.address == address || path.is_some() && document.path == path);
                     for document in of_file {
@@ -409,7 +381,7 @@ impl<'c> Server<'c> {
     /// Finds out what the rules of an open document are, and forgets those that nobody has open any more.
     fn find_root(&mut self, address: &Uri) {
         let Some(document) = self.documents.get(address) else { return };
-        let root = ProjectRoot::of(document, self.settings.pack.as_deref());
+        let root = ProjectRoot::of(document, self.editor.pack.as_deref());
         let is_foreign = root.is_none() && may_examine(document);
         let key = address.as_str().to_owned();
         if is_foreign {
@@ -460,6 +432,7 @@ impl<'c> Server<'c> {
         self.foreign.remove(address.as_str());
         let root = self.roots.remove(address.as_str());
         if let Some(path) = closed.and_then(|document| document.path) {
+            self.case_results.forget(&path);
             for (known, project) in &mut self.projects {
                 let is_own = root.as_ref() == Some(known);
                 // the text on disk counts again
@@ -469,6 +442,7 @@ impl<'c> Server<'c> {
                 }
             }
         }
+        self.outdate_results();
         self.forget_root(root);
         self.publish();
     }
@@ -650,14 +624,55 @@ impl Server<'_> {
             Err(diagnostics) => return Ok(preview::refused(diagnostics)),
         };
         let document = params.text_document.and_then(|document| self.documents.get(&document.uri));
-        let text = document.map(|document| RuleText {
-            text: &document.text,
-            outline: document.outline(),
-            pack: rules.pack(),
-            names: &rules.programs().rules.names,
-        });
-        let offset = document.zip(params.position).map(|(document, position)| document.offset(position));
-        Ok(scene.build(&rules, &self.door, text.as_ref().zip(offset)).unwrap_or_else(preview::refused))
+        let cursor = document.zip(params.position).map(|(document, position)| (document, document.offset(position)));
+        let (answer, runs) = match scene.build(&rules, &self.door, cursor) {
+            Ok(built) => (built.answer, Some(PreviewRuns { scene: preview::short_name(&params.scene), rules, ran: built.ran })),
+            Err(diagnostics) => (preview::refused(diagnostics), None),
+        };
+        let is_same = |was: &PreviewRuns, is: &PreviewRuns| was.scene == is.scene && was.ran == is.ran;
+        let changed = match (&self.preview_runs, &runs) {
+            (Some(was), Some(is)) => !is_same(was, is),
+            (was, is) => was.is_some() || is.is_some(),
+        };
+        self.preview_runs = runs;
+        if changed {
+            self.refresh_lenses();
+        }
+        Ok(answer)
+    }
+
+    /// What stands above the cases of a case file, or the passes of another rule file.
+    fn code_lenses(&mut self, address: &Uri) -> Option<Vec<CodeLens>> {
+        // places and names are those of the text as it is
+        while self.work() {}
+        let document = self.rule_text(address)?;
+        if document.outline().text_at(ROOT, "kind", &document.text) == Some("case") {
+            return Some(case_lenses(document, document.path.as_deref()?, &self.case_results));
+        }
+        let rules = self.projects.get(self.roots.get(address.as_str())?)?.rules.as_ref()?;
+        Some(pass_lenses(document, rules, self.preview_runs.as_ref()))
+    }
+
+    /// Runs cases, and tells which fail.
+    fn run_cases(&mut self, params: RunCasesParams) -> Answer {
+        let failed = |message: String| (ErrorCode::RequestFailed, message);
+        let Some(path) = path_of(&params.text_document.uri) else {
+            return Err(failed("only the cases of a file can be run".to_owned()));
+        };
+        let near = parent(pack_around(&path).as_deref().unwrap_or(&path));
+        let library = EditedPacks::new(&self.folders, near.as_deref(), &self.documents);
+        let report = cases::run(&path, params.case.as_deref(), &library, &self.documents, &self.door);
+        let report = report.ok_or_else(|| failed(format!("`{}` cannot be read", path.display())))?;
+        if cases::is_empty(&report) {
+            return Err(failed(format!("`{}` has no such case", path.display())));
+        }
+        self.case_results.keep(&path, &report);
+        if let Some(message) = cases::failure_message(&report) {
+            let params = ShowMessageParams { typ: MessageType::WARNING, message };
+            self.send(Message::Notification(Notification::new(notify::ShowMessage::METHOD.to_owned(), params)));
+        }
+        self.refresh_lenses();
+        Ok(report)
     }
 
     /// The rules of a preview: those of the scene, or of the pack that is asked for, with the texts of open documents.
@@ -672,7 +687,7 @@ impl Server<'_> {
                     overlays.push(Overlay::Path(path));
                 }
             };
-            match document.and_then(|document| ProjectRoot::of(document, self.settings.pack.as_deref())) {
+            match document.and_then(|document| ProjectRoot::of(document, self.editor.pack.as_deref())) {
                 Some(ProjectRoot::Pack(folder)) => start = Start::Folder(folder),
                 Some(ProjectRoot::Overlay(path, over)) => {
                     start = over;

@@ -20,6 +20,9 @@ use crate::pack::files::read_file;
 /// file; the clock is never read.
 pub type SceneReader<'r> = &'r (dyn Fn(&Path, Option<&str>, &Ruleset) -> Result<Scene, String> + Sync);
 
+/// The time of a case that says none: a case never reads the clock.
+pub const CASE_TIME: &str = "2026-01-01T12:00:00Z";
+
 /// What to do about lists that are given to a build.
 pub(super) const NO_LISTS: &str = "write their rows into `scene`, or start a program with `run`";
 

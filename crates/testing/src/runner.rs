@@ -17,7 +17,7 @@ use super::snapshot::SnapshotChange;
 use super::{play, snapshot, validate};
 use crate::diag::{Diagnostic, DocumentNode, Report, Severity, Sources};
 use crate::pack::PackError;
-use crate::pack::{PackLibrary, PackShelf, Ruleset};
+use crate::pack::{PackLibrary, Ruleset};
 use crate::terms::coverage::CoverageSink;
 
 /// The stack of a thread that runs cases.
@@ -92,7 +92,7 @@ pub enum SnapshotUpdate {
 /// How cases are run.
 pub struct CaseRunner<'r> {
     /// Where packs are found.
-    pub shelf: &'r PackShelf,
+    pub shelf: &'r (dyn PackLibrary + Sync),
     /// Reads scene files.
     pub scenes: SceneReader<'r>,
     /// Only cases whose title `file#name` contains this.

@@ -1,15 +1,18 @@
-//! Rule tests: what is wrong with case files, which are not run.
+//! Rule tests: what is wrong with case files, and what comes of their cases.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+
+use serde_json::Value as Json;
 
 use super::{CheckReport, repair};
 use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, Severity, Span};
 use crate::pack::{PackError, PackLibrary, RuleDocument, RuleFile, Ruleset, Schemas, Start, case_files, load_read};
 use crate::testing::case::{holds_cases, nearly_holds_cases, read, read_path};
 use crate::testing::inputs::unknown_dialects;
+use crate::testing::play::SceneReader;
 use crate::testing::runner::sound_rules;
-use crate::testing::{CaseFile, UnreadableFile};
+use crate::testing::{CaseFile, CaseRunner, SnapshotUpdate, UnreadableFile, report};
 
 /// Checks the case files at paths.
 pub fn check_case_files<'p>(paths: impl Iterator<Item = &'p Path>, library: &dyn PackLibrary) -> Vec<CheckReport> {
@@ -112,6 +115,19 @@ impl<'f> FileUses<'f> {
         let is_named = path.rsplit('/').next().is_some_and(|name| self.named.contains(name));
         is_named || self.packs.iter().any(|folder| path.strip_prefix(*folder).is_some_and(|rest| rest.starts_with('/')))
     }
+}
+
+/// Runs the cases of a file that has been read, whose paths begin beside `path`, or only those of a name: the report as JSON.
+#[must_use]
+pub fn run_cases(file: &RuleFile, path: &Path, only: Option<&str>, library: &(dyn PackLibrary + Sync), scenes: SceneReader<'_>) -> Json {
+    let mut file = read(file, path);
+    let is_wanted = |name: &str| only.is_none_or(|only| name == only);
+    match &mut file {
+        Ok(file) => file.cases.retain(|case| is_wanted(&case.name)),
+        Err(wrong) => wrong.cases = wrong.cases.iter().filter(|(name, _)| is_wanted(name)).cloned().collect(),
+    }
+    let runner = CaseRunner { shelf: library, scenes, filter: "", jobs: 1, update: SnapshotUpdate::None, coverage: false };
+    report::json(&runner.run(&[file]))
 }
 
 /// Case files that are checked together.

@@ -9,7 +9,8 @@ use crate::diag::{Code, Diagnostic, Report, SourceId, Sources};
 use crate::pack::files::shown;
 use crate::pack::{Overlay, PackError, PackFiles, PackLibrary, Ruleset, Start};
 
-pub use cases::{CaseChecker, check_case_files, check_pack_cases};
+pub use crate::testing::play::CASE_TIME;
+pub use cases::{CaseChecker, check_case_files, check_pack_cases, run_cases};
 
 /// What was found in files, and their texts.
 #[derive(Debug, Default)]

@@ -71,6 +71,10 @@ pub(crate) struct Editor {
     pub(crate) diagnostics: BTreeMap<String, Vec<Json>>,
     /// How often it has said something.
     pub(crate) published: usize,
+    /// What it has asked of the editor.
+    pub(crate) asked: Vec<String>,
+    /// What it has shown to the person.
+    pub(crate) messages: Vec<String>,
     /// Where it writes files of shipped packs.
     pub(crate) cache: Folder,
 }
@@ -84,12 +88,17 @@ impl Editor {
         Self::initialize(json!({ "capabilities": {}, "initializationOptions": settings }))
     }
 
+    /// An editor that asks for lenses again when it is told to.
+    pub(crate) fn start_with_lenses() -> Self {
+        Self::initialize(json!({ "capabilities": { "workspace": { "codeLens": { "refreshSupport": true } } } }))
+    }
+
     /// An editor that names a root, and no workspaces.
     pub(crate) fn start_in(root: &Path) -> Self {
         Self::initialize(json!({ "capabilities": {}, "rootUri": address(root) }))
     }
 
-    fn initialize(params: Json) -> Self {
+    pub(crate) fn initialize(params: Json) -> Self {
         let cache = Folder::new("cache");
         let (connection, other) = Connection::memory();
         let format = |text: &str| Ok(text.replace("  =  ", " = "));
@@ -103,6 +112,8 @@ impl Editor {
             answers: BTreeMap::new(),
             diagnostics: BTreeMap::new(),
             published: 0,
+            asked: Vec::new(),
+            messages: Vec::new(),
             cache,
         };
         editor.ask("initialize", params);
@@ -140,7 +151,14 @@ impl Editor {
     }
 
     fn listen(&mut self, message: Message) {
-        let Message::Notification(message) = message else { return };
+        let message = match message {
+            Message::Notification(message) => message,
+            Message::Request(request) => return self.asked.push(request.method),
+            Message::Response(_) => return,
+        };
+        if message.method == "window/showMessage" {
+            self.messages.push(message.params["message"].as_str().unwrap().to_owned());
+        }
         if message.method == "textDocument/publishDiagnostics" {
             self.published += 1;
             let uri = message.params["uri"].as_str().unwrap().to_owned();

@@ -4,5 +4,6 @@
 
 mod editor;
 mod features;
+mod lenses;
 mod robustness;
 mod speed;

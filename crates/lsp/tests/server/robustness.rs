@@ -58,6 +58,7 @@ fn prefixes_are_checked_with_their_pack() {
     for prefix in prefixes(&text, 12) {
         editor.change(&path, prefix);
         editor.settle(&path);
+        editor.ask("textDocument/codeLens", json!({ "textDocument": { "uri": address(&path) } }));
         assert!(editor.diagnostics.contains_key(&address(&path)) || prefix.is_empty(), "{prefix}");
     }
 }
@@ -128,6 +129,17 @@ fn a_pack_that_vanishes_and_comes_back_is_said() {
     editor.tell("textDocument/didSave", json!({ "textDocument": { "uri": address(&path) } }));
     editor.settle(&path);
     assert!(editor.diagnostics.values().all(Vec::is_empty), "{:?}", editor.diagnostics);
+}
+
+#[test]
+fn what_cannot_be_read_of_an_editor_costs_none_of_its_settings() {
+    let strange = json!({ "capabilities": { "textDocument": 5, "workspace": { "symbol": [] } }, "processId": "x",
+        "workspaceFolders": [{ "uri": 7 }, 8], "initializationOptions": { "pack": "base", "other": {} } });
+    let (folder, mut editor) = (Folder::new("alone"), Editor::initialize(strange));
+    let path = folder.write("tweak.toml", "");
+    editor.open(&path, "kind = \"overlay\"\nversion = 2\nname = \"tweak\"\n[[slot]]\nname = \"main_prompt\"\nrol = \"user\"\n");
+    editor.settle(&path);
+    assert_eq!(editor.found(&path), ["schema.unknown_key 5:0-5:3"]);
 }
 
 #[test]

@@ -1,0 +1,111 @@
+//! What is shown beside the text: results of cases, the order of passes, inherited terms, and why an entry did not fire.
+
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
+use crate::editor::{Editor, address, small_pack};
+
+/// The titles of the lenses of a file, each with its line.
+fn lenses(editor: &mut Editor, path: &Path) -> Vec<String> {
+    let found = editor.ask("textDocument/codeLens", json!({ "textDocument": { "uri": address(path) } }));
+    let title = |lens: &Json| format!("{} {}", lens["range"]["start"]["line"], lens["command"]["title"].as_str().unwrap());
+    found.as_array().into_iter().flatten().map(title).collect()
+}
+
+fn run(editor: &mut Editor, path: &Path, case: Option<&str>) -> Json {
+    let argument = json!({ "textDocument": { "uri": address(path) }, "case": case });
+    editor.ask("workspace/executeCommand", json!({ "command": "tapster.runCases", "arguments": [argument] }))
+}
+
+const CASES: &str = "kind = \"case\"\nversion = 2\n\n[given]\nrun = \"polite\"\n\n[[case]]\nname = \"good\"\nlists.blocks = [{ id = \"a\" }]\nexpect.lists.blocks = [{ id = \"a\", role = \"user\" }]\n\n[[case]]\nname = \"b\\\"ad\"\nlists.blocks = [{ id = \"a\" }]\nexpect.lists.blocks = [{ id = \"a\", role = \"system\" }]\n";
+
+const PASSES: &str = "kind = \"overlay\"\nversion = 2\nname = \"mine_rows\"\n\n[[program]]\nname = \"polite\"\nlist = \"blocks\"\n\n[[pass]]\nname = \"polite/role\"\ndo = \"set\"\nset = { role = \"user\" }\n\n[[pass]]\nname = \"polite/last\"\ndo = \"drop\"\nwhere = { role = \"none\" }\n";
+
+#[test]
+fn a_case_is_run_from_its_lens_with_the_unsaved_text_of_its_rules() {
+    let (pack, mut editor) = (small_pack(), Editor::start_with_lenses());
+    let rules = pack.write("rows.toml", "");
+    let path = pack.write("cases/polite.toml", "");
+    editor.open(&rules, PASSES);
+    editor.open(&path, CASES);
+    assert_eq!(lenses(&mut editor, &path), ["6 Run all cases of this file", "6 Run", "11 Run"]);
+    let report = run(&mut editor, &path, None);
+    assert_eq!((&report["passed"], &report["failed"]), (&json!(1), &json!(1)), "{report:#}");
+    assert_eq!(editor.asked, ["workspace/codeLens/refresh"]);
+    assert!(editor.messages[0].starts_with("case `b\"ad`: "), "{:?}", editor.messages);
+    let all = ["6 Run all cases of this file: 1 of 2 passed", "6 Run: passed", "11 Run: failed (1 difference)"];
+    assert_eq!(lenses(&mut editor, &path), all);
+    // the other case is run by itself, and the first keeps its result
+    editor.change(&rules, &PASSES.replace("role = \"user\"", "role = \"system\""));
+    let outdated =
+        ["6 Run all cases of this file", "6 Run: passed, before the last change", "11 Run: failed (1 difference), before the last change"];
+    assert_eq!(lenses(&mut editor, &path), outdated);
+    run(&mut editor, &path, Some("b\"ad"));
+    assert_eq!(lenses(&mut editor, &path)[1..], ["6 Run: passed, before the last change", "11 Run: passed"]);
+    // rules that cannot be used
+    editor.change(&rules, &PASSES.replace("set\"", "sett\""));
+    run(&mut editor, &path, Some("good"));
+    assert_eq!(lenses(&mut editor, &path)[1], "6 Run: failed");
+    editor.close(&path);
+    editor.open(&path, CASES);
+    assert_eq!(lenses(&mut editor, &path)[1], "6 Run", "a file that was closed has no results");
+}
+
+#[test]
+fn a_case_that_cannot_be_run_is_no_end_of_the_server() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let missing = pack.0.join("cases/none.toml");
+    let path = pack.write("cases/scenes.toml", "");
+    let text = "kind = \"case\"\nversion = 2\n[[case]]\nname = \"a\"\nbuild = true\nscene_file = \"scene.toml\"\nexpect.warnings = []\n";
+    pack.write("cases/scene.toml", "template = \"x.template.json\"\n");
+    editor.open(&path, text);
+    for (file, case) in [(&missing, None), (&path, Some("no_such"))] {
+        let argument = json!({ "textDocument": { "uri": address(file) }, "case": case });
+        let id = editor.begin("workspace/executeCommand", json!({ "command": "tapster.runCases", "arguments": [argument] }));
+        assert!(editor.wait_for(&id).error.is_some(), "{}", file.display());
+    }
+    for arguments in [json!([]), json!([1]), json!([{ "textDocument": { "uri": "untitled:1" } }])] {
+        let id = editor.begin("workspace/executeCommand", json!({ "command": "tapster.runCases", "arguments": arguments }));
+        assert!(editor.wait_for(&id).error.is_some(), "{arguments}");
+    }
+    run(&mut editor, &path, None);
+    assert_eq!(lenses(&mut editor, &path), ["2 Run: only `tapster test` can run it"]);
+    // a case file in no pack names its own
+    let alone = pack.beside("alone.toml", "");
+    editor.open(&alone, "kind = \"case\"\nversion = 2\npack = \"mine\"\n[[case]]\nname = \"a\"\nbuild = true\nscene.input = \"Hi.\"\nexpect.warnings = []\n");
+    run(&mut editor, &alone, None);
+    assert_eq!(lenses(&mut editor, &alone), ["3 Run: passed"], "{:?}", editor.messages);
+    for uri in ["file:///never.toml", "untitled:Untitled-1"] {
+        assert_eq!(editor.ask("textDocument/codeLens", json!({ "textDocument": { "uri": uri } })), Json::Null);
+    }
+}
+
+#[test]
+fn passes_show_their_order_and_how_often_they_ran_in_the_preview() {
+    let (pack, mut editor) = (small_pack(), Editor::start_with_lenses());
+    let scene = pack.beside("hello/scene.toml", "pack = \"../mine\"\nmessage = \"Hello.\"\n");
+    let path = pack.write("rows.toml", "");
+    let call = "\n[[pass]]\nname = \"build/polite\"\ndo = \"run\"\nprogram = \"polite\"\nafter = \"plan_assembly\"\n";
+    let text = format!("{PASSES}{call}");
+    editor.open(&path, &text);
+    let found = lenses(&mut editor, &path);
+    assert_eq!(found[..2], ["8 pass 1 of 2 of `polite`", "13 pass 2 of 2 of `polite`"]);
+    assert!(found[2].starts_with("18 pass ") && found[2].ends_with(" of `build`"), "{found:?}");
+    let params = json!({ "scene": address(&scene), "textDocument": { "uri": address(&path) } });
+    let shown = editor.ask("tapster/preview", params.clone());
+    assert_eq!(shown["diagnostics"], json!([]), "{shown:#}");
+    assert_eq!(editor.asked.len(), 1);
+    assert_eq!(lenses(&mut editor, &path)[0], "8 pass 1 of 2 of `polite`, ran once in hello/scene.toml");
+    // the same again is no news
+    editor.ask("tapster/preview", params.clone());
+    assert_eq!(editor.asked.len(), 1);
+    // what was said may be so no more
+    editor.change(&path, &text.replace("do = \"run\"", "do = \"run\"\nwhen = false"));
+    assert_eq!(lenses(&mut editor, &path)[0], "8 pass 1 of 2 of `polite`");
+    editor.ask("tapster/preview", params);
+    assert_eq!(lenses(&mut editor, &path)[0], "8 pass 1 of 2 of `polite`, did not run in hello/scene.toml");
+    // a row that is no pass yet has no lens
+    editor.change(&path, &text.replace("do = \"run\"", "do = \"rum\""));
+    lenses(&mut editor, &path);
+}
