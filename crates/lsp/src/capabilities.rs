@@ -75,6 +75,7 @@ pub(crate) fn server_capabilities() -> ServerCapabilities {
             ..CodeActionOptions::default()
         })),
         code_lens_provider: Some(CodeLensOptions { resolve_provider: Some(false) }),
+        inlay_hint_provider: Some(OneOf::Left(true)),
         semantic_tokens_provider: Some(SemanticTokensServerCapabilities::SemanticTokensOptions(SemanticTokensOptions {
             legend: legend(),
             full: Some(SemanticTokensFullOptions::Bool(true)),

@@ -147,7 +147,8 @@ fn field_named(found: &Json, key: &str) -> Option<String> {
     Some(lines.join("\n\n"))
 }
 
-fn short(text: &str) -> String {
+/// A value on one line, cut where it is long.
+pub(crate) fn short(text: &str) -> String {
     let line = text.replace(['\n', '`'], " ");
     let head: String = line.chars().take(MOST_LETTERS).collect();
     if head.len() < line.len() { format!("{head}…") } else { head }

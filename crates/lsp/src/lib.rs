@@ -13,6 +13,7 @@ mod diagnostics;
 mod document;
 mod files;
 mod foreign;
+mod hints;
 mod hover;
 mod lens;
 mod navigation;

@@ -12,8 +12,8 @@ use lsp_types::request as ask;
 use lsp_types::request::Request as _;
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeLens, DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern,
-    Hover, HoverContents, Location, MarkupContent, MarkupKind, MessageType, NumberOrString, PublishDiagnosticsParams, Registration,
-    RegistrationParams, ShowMessageParams, TextEdit, Uri,
+    Hover, HoverContents, InlayHint, Location, MarkupContent, MarkupKind, MessageType, NumberOrString, PublishDiagnosticsParams,
+    Registration, RegistrationParams, ShowMessageParams, TextEdit, Uri,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -32,6 +32,7 @@ use crate::diagnostics::{FileDiagnostics, published_address};
 use crate::document::{OpenDocument, OpenDocuments};
 use crate::files::EditedPacks;
 use crate::foreign::{FileExamination, examine, may_examine};
+use crate::hints::inlay_hints;
 use crate::hover::describe_place;
 use crate::lens::{case_lenses, pass_lenses};
 use crate::navigation::{Navigator, ShippedFiles};
@@ -310,6 +311,10 @@ impl<'c> Server<'c> {
             ask::CodeLensRequest::METHOD => {
                 let params = params_of::<ask::CodeLensRequest>(request)?;
                 json_of(self.code_lenses(&params.text_document.uri))
+            }
+            ask::InlayHintRequest::METHOD => {
+                let params = params_of::<ask::InlayHintRequest>(request)?;
+                json_of(self.inlay_hints(&params.text_document.uri, params.range))
             }
             ask::ExecuteCommand::METHOD => {
                 let params = params_of::<ask::ExecuteCommand>(request)?;
@@ -651,6 +656,14 @@ impl Server<'_> {
         }
         let rules = self.projects.get(self.roots.get(address.as_str())?)?.rules.as_ref()?;
         Some(pass_lenses(document, rules, self.preview_runs.as_ref()))
+    }
+
+    /// What the rows in a range inherit.
+    fn inlay_hints(&mut self, address: &Uri, range: lsp_types::Range) -> Option<Vec<InlayHint>> {
+        while self.work() {}
+        let document = self.rule_text(address)?;
+        let project = self.projects.get(self.roots.get(address.as_str())?)?;
+        Some(inlay_hints(document, project.pack()?, project.names()?, range))
     }
 
     /// Runs cases, and tells which fail.

@@ -109,3 +109,38 @@ fn passes_show_their_order_and_how_often_they_ran_in_the_preview() {
     editor.change(&path, &text.replace("do = \"run\"", "do = \"rum\""));
     lenses(&mut editor, &path);
 }
+
+#[test]
+fn a_row_that_patches_another_shows_what_it_inherits() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let path = pack.write("rows.toml", "");
+    let text = "kind = \"overlay\"\nversion = 2\nname = \"mine_rows\"\n\n[[slot]] # 😀\nname = \"main_prompt\"\nrole = \"user\"\n\n[[slot]]\nname = \"my_slot\"\nsource = \"$preset.main\"\n\n[[slot]]\nname = \"scenario\"\nreplace = true\nsource = \"$preset.main\"\n";
+    editor.open(&path, text);
+    let hints = |editor: &mut Editor, path: &Path, from: u32, to: u32| {
+        let range = json!({ "start": { "line": from, "character": 0 }, "end": { "line": to, "character": 0 } });
+        editor.ask("textDocument/inlayHint", json!({ "textDocument": { "uri": address(path) }, "range": range }))
+    };
+    let found = hints(&mut editor, &path, 0, 99);
+    let [hint] = found.as_array().unwrap().as_slice() else { panic!("{found:#}") };
+    assert_eq!(hint["position"], json!({ "line": 4, "character": "[[slot]] # 😀".encode_utf16().count() }));
+    let label = hint["label"].as_str().unwrap();
+    assert!(label.starts_with("inherits ") && !label.contains("role") && label.contains("source"), "{label}");
+    let tooltip = hint["tooltip"]["value"].as_str().unwrap();
+    assert!(tooltip.contains("- `source`: `") && tooltip.contains("(base rules/base/slots.toml:"), "{tooltip}");
+    assert_eq!(hints(&mut editor, &path, 5, 99), json!([]));
+    // a layer above does not count: this file inherits nothing from it
+    let manifest = std::fs::read_to_string(pack.0.join("pack.toml")).unwrap().replace("mine", "theirs").replace("base", "mine");
+    let above = pack.beside("theirs/pack.toml", &manifest);
+    let patch = pack.beside("theirs/rows.toml", "");
+    let top = "kind = \"overlay\"\nversion = 2\nname = \"their_rows\"\n[[slot]]\nname = \"main_prompt\"\nremovable = true\n";
+    editor.open(&above, &manifest);
+    editor.open(&patch, top);
+    let found = hints(&mut editor, &patch, 0, 99);
+    assert!(found[0]["tooltip"]["value"].as_str().unwrap().contains("- `role`: `\"user\"` (mine "), "{found:#}");
+    assert_eq!(hints(&mut editor, &path, 0, 99)[0]["label"].as_str(), Some(label));
+    // files of no pack, and documents that are no files
+    for uri in ["file:///never.toml", "untitled:Untitled-1"] {
+        let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 9, "character": 0 } });
+        assert_eq!(editor.ask("textDocument/inlayHint", json!({ "textDocument": { "uri": uri }, "range": range })), Json::Null);
+    }
+}

@@ -59,6 +59,8 @@ fn prefixes_are_checked_with_their_pack() {
         editor.change(&path, prefix);
         editor.settle(&path);
         editor.ask("textDocument/codeLens", json!({ "textDocument": { "uri": address(&path) } }));
+        let all = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 9_999, "character": 0 } });
+        editor.ask("textDocument/inlayHint", json!({ "textDocument": { "uri": address(&path) }, "range": all }));
         assert!(editor.diagnostics.contains_key(&address(&path)) || prefix.is_empty(), "{prefix}");
     }
 }
