@@ -11,6 +11,7 @@ mod cases;
 mod completion;
 mod diagnostics;
 mod document;
+mod entry;
 mod files;
 mod foreign;
 mod hints;

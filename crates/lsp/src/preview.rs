@@ -14,11 +14,13 @@ use tapster::machinery::pack::{DEFAULT_PACK, Overlay, PackLibrary, Ruleset, Star
 use tapster::model::Scene;
 use tapster_door::diff::prompts::BuiltPrompt;
 use tapster_door::examine::scene_warnings;
+use tapster_door::explain::{condition::ConditionProbe, remedy::TrialBudget, why_not::BuildQuestion};
 use tapster_door::request::SceneRequest;
 use tapster_door::{Door, explain};
 
 use crate::address::path_of;
 use crate::document::{OpenDocument, OpenDocuments};
+use crate::entry::entry_at;
 use crate::files::{EditedPacks, clean_path};
 use crate::subject::RuleText;
 
@@ -62,6 +64,7 @@ pub(crate) fn short_name(text: &str) -> String {
 
 /// A scene file as it is read: what a build takes, and the rules that it names.
 pub(crate) struct PreviewScene {
+    file: PathBuf,
     request: SceneRequest,
     pub(crate) start: Start,
     pub(crate) overlays: Vec<Overlay>,
@@ -140,7 +143,7 @@ impl PreviewScene {
         let request = serde_json::from_value(Json::Object(keys));
         let request =
             request.map_err(|error| failure(format!("the scene cannot be read: {error}"), "`tapster check` says what is wrong with it"))?;
-        Ok(Self { request, start, overlays })
+        Ok(Self { file, request, start, overlays })
     }
 
     /// The scene by these rules at a time: `now`, else that of the file, else `default`.
@@ -170,6 +173,11 @@ impl PreviewScene {
             let (table, _, name) = text.row_around(&text.outline.cursor(offset))?;
             Some((table, name?))
         });
+        let entry = cursor.and_then(|(document, offset)| {
+            let place = entry_at(document, document.path.as_ref() == Some(&self.file), offset, &scene.data)?;
+            let probe = ConditionProbe::new(rules, &prompt.plan, &scene.data);
+            BuildQuestion { probe: &probe, scene: &scene, budget: &TrialBudget::quick(&scene) }.entry_at(place)
+        });
         let mut blocks = report.get_mut("blocks").map(Json::take).unwrap_or_default();
         for block in blocks.as_array_mut().into_iter().flatten() {
             let is_marked = row.as_ref().is_some_and(|(table, name)| is_of_row(block, table, name));
@@ -187,6 +195,7 @@ impl PreviewScene {
             "trimReport": report.get("trim_report"),
             "payload": prompt.payload,
             "rule": row.map(|(table, name)| json!({ "table": table, "name": name })),
+            "entry": entry,
             "diagnostics": diagnostics,
         });
         Ok(BuiltPreview { answer, ran })

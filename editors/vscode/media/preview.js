@@ -50,6 +50,17 @@
         return row;
     }
 
+    /** Why the lore entry under the cursor fired or did not. @param {any} entry */
+    function entryView(entry) {
+        const stopped = entry.stopped_by;
+        const head = make("div", "head", make("strong", "", entry.name), make("span", "state", entry.sent ? "fires" : "does not fire"));
+        if (stopped?.rule) head.append(link(`${stopped.pass} (${short(stopped.rule)})`, entry.place));
+        const remedies = entry.remedies.map((/** @type {any} */ one) => make("li", "", one.change));
+        const parts = [head, make("div", "", entry.says)];
+        if (remedies.length) parts.push(make("div", "help", "Each of these changes lets it fire:", make("ul", "", ...remedies)));
+        return parts;
+    }
+
     /** @param {any} shown */
     function show(shown) {
         part("scene").textContent = shown.scene;
@@ -59,6 +70,8 @@
         // while a mistake is typed, the last prompt stays
         document.body.classList.toggle("stale", isRefused);
         if (isRefused) return;
+        part("entry").hidden = !shown.entry;
+        part("entry").replaceChildren(...(shown.entry ? entryView(shown.entry) : []));
         const sent = shown.blocks.filter((/** @type {any} */ block) => block.enabled);
         const tokens = sent.reduce((/** @type {number} */ sum, /** @type {any} */ block) => sum + (block.tokens ?? 0), 0);
         part("sum").textContent = `${shown.pack ?? ""} · ${plural(tokens, "token")}`;

@@ -181,7 +181,8 @@ class Preview {
             const shown = await client.sendRequest("tapster/preview", params);
             const blocks = shown.blocks.map((/** @type {any} */ block) => ({ ...block, place: placeOf(block.rule) }));
             const diagnostics = shown.diagnostics.map((/** @type {any} */ one) => ({ ...one, place: placeOf(one.place) ?? null, at: one.place }));
-            return { ...shown, blocks, diagnostics, scene, usesOpenRules: this.usesOpenRules };
+            const entry = shown.entry && { ...shown.entry, place: placeOf(shown.entry.stopped_by?.rule) };
+            return { ...shown, blocks, diagnostics, entry, scene, usesOpenRules: this.usesOpenRules };
         } catch (error) {
             return failed(error instanceof Error ? error.message : String(error));
         }

@@ -84,6 +84,12 @@ impl BuildQuestion<'_> {
         json!({ "asked": wanted, "answers": answers, "left_out": left_out })
     }
 
+    /// The answer for the entry at a place of the scene: the number of its book, and of it in the book.
+    pub fn entry_at(&self, place: (usize, usize)) -> Option<Json> {
+        let entry = lore::all_entries(self.probe.plan).into_iter().find(|entry| entry.place == Some(place))?;
+        Some(self.entry(&entry))
+    }
+
     fn entry_holds(&self, entry: &EntryReasons<'_>, wanted: &str) -> bool {
         let content = entry
             .place

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use crate::editor::{Editor, address, small_pack};
+use crate::editor::{Editor, address, small_pack, split_mark};
 
 /// The titles of the lenses of a file, each with its line.
 fn lenses(editor: &mut Editor, path: &Path) -> Vec<String> {
@@ -143,4 +143,51 @@ fn a_row_that_patches_another_shows_what_it_inherits() {
         let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 9, "character": 0 } });
         assert_eq!(editor.ask("textDocument/inlayHint", json!({ "textDocument": { "uri": uri }, "range": range })), Json::Null);
     }
+}
+
+#[test]
+fn a_preview_says_why_the_entry_under_the_cursor_fired_or_did_not() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let scene = pack.beside("lore/scene.toml", "");
+    let entry = |editor: &mut Editor, path: &Path, marked: &str| {
+        let (text, position) = split_mark(marked);
+        editor.open(path, &text);
+        let shown = editor
+            .ask("tapster/preview", json!({ "scene": address(&scene), "textDocument": { "uri": address(path) }, "position": position }));
+        assert!(!shown["diagnostics"].to_string().contains("\"error\""), "{:#}", shown["diagnostics"]);
+        shown["entry"].clone()
+    };
+    let head = "pack = \"sillytavern\"\nmessage = \"The lamp is lit.\"\nlorebooks = [\"lore.json\"]\n";
+    let books = "[[scene.books]]\nid = \"own\"\nrole = \"character\"\n[[scene.books.entries]]\nid = \"lamp\"\nname = \"Lamp\"\nkeys = [\"lamp\"]\ntext = \"It burns oil.\"\n[[scene.books.entries]]\nid = \"storm\"\nname = \"Storm\"\nkeys = [\"stor|m\"]\ntext = \"Boats stay.\"\n";
+    let lore = pack.beside("lore/lore.json", "{ \"entries\": {} }");
+    let numbered = head.replace("lorebooks = [\"lore.json\"]\n", "");
+    let found = entry(&mut editor, &scene, &format!("{numbered}{books}"));
+    assert_eq!((&found["sent"], &found["kind"]), (&json!(false), &json!("lore entry")), "{found:#}");
+    assert!(found["says"].as_str().unwrap().contains("\"storm\""), "{found:#}");
+    assert!(found["remedies"][0]["change"].as_str().unwrap().contains("storm"), "{found:#}");
+    let found = entry(&mut editor, &scene, &format!("{numbered}{}", books.replace('|', "").replace("oil", "o|il")));
+    assert_eq!((&found["sent"], &found["name"]), (&json!(true), &json!("Lamp (lamp)")), "{found:#}");
+    let found = entry(&mut editor, &scene, &numbered.replace("pack", "pa|ck"));
+    assert_eq!(found, Json::Null);
+    // in a lorebook of another program, an entry is known by what it says
+    let one = |n: u32, title: &str, key: &str, text: &str| {
+        format!(
+            "\"{n}\": {{ \"uid\": {n}, \"key\": [\"{key}\"], \"comment\": \"{title}\", \"content\": \"{text}\", \"disable\": false, \"order\": 100, \"position\": 0 }}"
+        )
+    };
+    let book =
+        format!("{{ \"entries\": {{ {}, {} }} }}", one(0, "Lamp", "lamp", "It burns oil."), one(1, "Storm", "storm", "Boats st|ay."));
+    editor.open(&scene, head);
+    let found = entry(&mut editor, &lore, &book);
+    assert_eq!(found["sent"], json!(false), "{found:#}");
+    assert!(found["name"].as_str().unwrap().starts_with("Storm"), "{found:#}");
+    let found = entry(&mut editor, &lore, &book.replace('|', "").replace("oil", "o|il"));
+    assert_eq!(found["sent"], json!(true), "{found:#}");
+    // of two that say the same, neither is meant
+    let twice = format!(
+        "{{ \"entries\": {{ {}, {} }} }}",
+        one(0, "Lamp", "lamp", "It burns o|il."),
+        one(0, "Lamp", "lamp", "It burns oil.").replacen('0', "9", 1)
+    );
+    assert_eq!(entry(&mut editor, &lore, &twice), Json::Null);
 }
