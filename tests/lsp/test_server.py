@@ -152,6 +152,43 @@ async def test_the_preview_marks_the_rule_under_the_cursor(client, tmp_path):
     assert all({"role", "rule", "pass", "marked"} <= set(block) for block in blocks)
 
 
+async def test_a_case_is_run_and_a_pass_shows_its_place(client, tmp_path):
+    document = Document(client, tmp_path / "polite.toml")
+    rows = '[[program]]\nname = "polite"\nlist = "blocks"\n\n[[pass]]\nname = "polite/role"\ndo = "set"\nset = { role = "user" }\n'
+    document.type(OVERLAY + rows)
+    params = types.CodeLensParams(text_document=types.TextDocumentIdentifier(uri=document.uri))
+    titles = [lens.command.title for lens in await client.text_document_code_lens_async(params)]
+    assert titles == ["pass 1 of 1 of `polite`"]
+    cases = Document(client, tmp_path / "cases.toml")
+    case = '[[case]]\nname = "a"\nrun = "polite"\nlists.blocks = [{ id = "x" }]\nexpect.lists.blocks = [{ id = "x", role = "system" }]\n'
+    cases.type('kind = "case"\nversion = 2\npack = "base"\n' + rows + case)
+    params = types.CodeLensParams(text_document=types.TextDocumentIdentifier(uri=cases.uri))
+    [lens] = await client.text_document_code_lens_async(params)
+    assert lens.command.title == "Run"
+    run = types.ExecuteCommandParams(command=lens.command.command, arguments=lens.command.arguments)
+    await client.workspace_execute_command_async(run)
+    [lens] = await client.text_document_code_lens_async(params)
+    assert lens.command.title == "Run: failed (1 difference)"
+    assert any("case `a`" in message.message for message in client.messages)
+
+
+async def test_a_patch_shows_what_it_inherits_and_a_row_is_renamed(client, tmp_path):
+    document = Document(client, tmp_path / "tweak.toml")
+    facts = '[[fact]]\nname = "calm"\nover = "message"\nis = { role = "user" }\n\n[[fact]]\nname = "calmer"\nover = "message"\nis = { fact = "ca‸lm", text = "x" }\n'
+    place = document.type(OVERLAY + '[[slot]]\nname = "scenario"\nformat = "$preset.scenario_format"\n\n' + facts)
+    whole = types.Range(start=types.Position(line=0, character=0), end=types.Position(line=99, character=0))
+    found = await client.text_document_inlay_hint_async(types.InlayHintParams(text_document=place["text_document"], range=whole))
+    [hint] = found
+    assert hint.position.line == 5 and hint.label.startswith("inherits ")
+    assert "rules/base/slots.toml" in hint.tooltip.value
+    ready = await client.text_document_prepare_rename_async(types.PrepareRenameParams(**place))
+    assert ready.placeholder == "calm"
+    edit = await client.text_document_rename_async(types.RenameParams(**place, new_name="serene"))
+    places = [change for changes in (edit.changes or {}).values() for change in changes]
+    assert [change.new_text for change in places] == ["serene", "serene"]
+    assert [change.range.start.line for change in places] == [10, 17]
+
+
 async def test_many_keystrokes_are_answered(client):
     document = Document(client, EXACT / "prompts.toml")
     text = document.path.read_text()

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use lsp_types::{
     CodeActionKind, CodeActionOptions, CodeActionProviderCapability, CodeLensOptions, CompletionOptions, ExecuteCommandOptions,
-    FoldingRangeProviderCapability, HoverProviderCapability, OneOf, SaveOptions, SemanticTokensFullOptions, SemanticTokensOptions,
-    SemanticTokensServerCapabilities, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
+    FoldingRangeProviderCapability, HoverProviderCapability, OneOf, RenameOptions, SaveOptions, SemanticTokensFullOptions,
+    SemanticTokensOptions, SemanticTokensServerCapabilities, ServerCapabilities, SignatureHelpOptions, TextDocumentSyncCapability,
+    TextDocumentSyncKind, TextDocumentSyncOptions, TextDocumentSyncSaveOptions,
 };
 use serde_json::Value as Json;
 
@@ -28,6 +28,8 @@ pub(crate) struct EditorProfile {
     pub(crate) can_watch: bool,
     /// It can be asked to ask for code lenses again.
     pub(crate) refreshes_lenses: bool,
+    /// It takes edits that say to which version of a document they belong.
+    pub(crate) takes_versions: bool,
 }
 
 impl EditorProfile {
@@ -43,6 +45,7 @@ impl EditorProfile {
             pack: params.pointer("/initializationOptions/pack").and_then(Json::as_str).map(str::to_owned),
             workspaces: named.chain(root).filter_map(path).collect(),
             can_watch: is_set("/capabilities/workspace/didChangeWatchedFiles/dynamicRegistration"),
+            takes_versions: is_set("/capabilities/workspace/workspaceEdit/documentChanges"),
             refreshes_lenses: is_set("/capabilities/workspace/codeLens/refreshSupport"),
         }
     }
@@ -68,6 +71,7 @@ pub(crate) fn server_capabilities() -> ServerCapabilities {
         hover_provider: Some(HoverProviderCapability::Simple(true)),
         definition_provider: Some(OneOf::Left(true)),
         references_provider: Some(OneOf::Left(true)),
+        rename_provider: Some(OneOf::Right(RenameOptions { prepare_provider: Some(true), work_done_progress_options: Default::default() })),
         document_symbol_provider: Some(OneOf::Left(true)),
         document_formatting_provider: Some(OneOf::Left(true)),
         code_action_provider: Some(CodeActionProviderCapability::Options(CodeActionOptions {

@@ -9,7 +9,7 @@ use lsp_types::DiagnosticSeverity;
 use serde_json::Value as Json;
 use tapster::diag::suggest;
 use tapster::machinery::pack::files::{is_rule_file, pack_around, parent, shown};
-use tapster::machinery::pack::{KINDS, Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load, load_read};
+use tapster::machinery::pack::{DEFAULT_PACK, KINDS, Overlay, PackLibrary, RuleFile, Ruleset, Schemas, Start, load, load_read};
 use tapster::machinery::terms::names::PackNames;
 use tapster::model::Pack;
 use tapster_door::check::repair::locate_repairs;
@@ -63,8 +63,17 @@ impl ProjectRoot {
         }
     }
 
+    /// The rules of a root: what they start from, and what is laid over that. Those of a file alone are the default pack's.
+    pub(crate) fn rules(&self) -> (Start, Vec<Overlay>) {
+        match self {
+            Self::Pack(folder) => (Start::Folder(folder.clone()), Vec::new()),
+            Self::Overlay(path, start) => (start.clone(), vec![Overlay::Path(path.clone())]),
+            Self::File(_) => (Start::Name(DEFAULT_PACK.to_owned()), Vec::new()),
+        }
+    }
+
     /// The folder in which packs are searched by name.
-    fn near(&self) -> Option<PathBuf> {
+    pub(crate) fn near(&self) -> Option<PathBuf> {
         parent(self.path())
     }
 }
@@ -138,15 +147,12 @@ impl Project {
         let library = EditedPacks::new(folders, near.as_deref(), documents);
         let writer = DiagnosticWriter { documents, main: main_file(root) };
         let mut found = FileDiagnostics::new();
-        let (start, overlays) = match root {
-            ProjectRoot::Pack(folder) => (Start::Folder(folder.clone()), Vec::new()),
-            ProjectRoot::Overlay(path, start) => (start.clone(), vec![Overlay::Path(path.clone())]),
-            ProjectRoot::File(path) => {
-                alone(path, &library).into_iter().for_each(|report| writer.add(&located(report), &mut found));
-                self.found = found;
-                return;
-            }
-        };
+        if let ProjectRoot::File(path) = root {
+            alone(path, &library).into_iter().for_each(|report| writer.add(&located(report), &mut found));
+            self.found = found;
+            return;
+        }
+        let (start, overlays) = root.rules();
         let rules = Ruleset::check(&start, &overlays, &library);
         writer.add(&located(CheckReport::of(&rules)), &mut found);
         self.found = found;

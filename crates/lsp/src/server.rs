@@ -5,18 +5,17 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
 use crossbeam_channel::TryRecvError;
-use lsp_server::{Connection, ErrorCode, ExtractError, Message, Notification, Request, RequestId, Response};
+use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use lsp_types::notification as notify;
 use lsp_types::notification::Notification as _;
 use lsp_types::request as ask;
 use lsp_types::request::Request as _;
 use lsp_types::{
     CodeAction, CodeActionKind, CodeActionOrCommand, CodeLens, DidChangeWatchedFilesRegistrationOptions, FileSystemWatcher, GlobPattern,
-    Hover, HoverContents, InlayHint, Location, MarkupContent, MarkupKind, MessageType, NumberOrString, PublishDiagnosticsParams,
-    Registration, RegistrationParams, ShowMessageParams, TextEdit, Uri,
+    Hover, HoverContents, InlayHint, Location, MarkupContent, MarkupKind, MessageType, NumberOrString, PrepareRenameResponse,
+    PublishDiagnosticsParams, Registration, RegistrationParams, ShowMessageParams, TextEdit, Uri, WorkspaceEdit,
 };
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use tapster::diag::Report;
 use tapster::machinery::pack::files::{is_rule_file, pack_around, parent, read_file};
@@ -35,10 +34,13 @@ use crate::foreign::{FileExamination, examine, may_examine};
 use crate::hints::inlay_hints;
 use crate::hover::describe_place;
 use crate::lens::{case_lenses, pass_lenses};
+use crate::mentions::NamedRow;
 use crate::navigation::{Navigator, ShippedFiles};
 use crate::outline::{ROOT, Syntax};
 use crate::preview::{self, PreviewParams, PreviewRuns, PreviewScene};
 use crate::project::{Project, ProjectRoot, has_known_kind, is_case, is_overlay};
+use crate::rename::{Refusal, Renamer, row_at};
+use crate::requests::{Answer, json_of, params_of, read_params, saved_addresses};
 use crate::signature::signature_help;
 use crate::subject::{RuleText, Subject};
 use crate::symbols::{document_symbols, folding_ranges};
@@ -103,9 +105,6 @@ struct ForeignFile {
     is_stale: bool,
     found: FileExamination,
 }
-
-/// The answer to a request.
-type Answer = Result<Json, (ErrorCode, String)>;
 
 /// Whether a place lies in another one.
 fn contains(outer: &Location, inner: &Location) -> bool {
@@ -273,6 +272,15 @@ impl<'c> Server<'c> {
                     let is_definition = |place: &Location| definitions.iter().any(|known| contains(known, place));
                     navigator.references(subject).into_iter().filter(|place| !is_definition(place)).collect()
                 }))
+            }
+            ask::PrepareRenameRequest::METHOD => {
+                let params = params_of::<ask::PrepareRenameRequest>(request)?;
+                json_of(self.prepare_rename(&params.text_document.uri, params.position)?)
+            }
+            ask::Rename::METHOD => {
+                let params = params_of::<ask::Rename>(request)?;
+                let at = params.text_document_position;
+                json_of(self.rename(&at.text_document.uri, at.position, &params.new_name)?)
             }
             ask::SignatureHelpRequest::METHOD => {
                 let params = params_of::<ask::SignatureHelpRequest>(request)?.text_document_position_params;
@@ -607,6 +615,40 @@ impl Server<'_> {
         found.flatten()
     }
 
+    /// The row whose name stands at a position, and what renames it.
+    fn renamer(&mut self, address: &Uri, position: lsp_types::Position) -> Result<(Renamer<'_>, NamedRow, lsp_types::Range), Refusal> {
+        // a rename is right for the text as it is, or not at all
+        while self.work() {}
+        let document = self.rule_text(address).ok_or("the document is not open, or is no rule file")?;
+        let root = self.roots.get(address.as_str()).filter(|root| !matches!(root, ProjectRoot::File(_)));
+        let found = root.and_then(|root| Some((root, self.projects.get(root)?)));
+        let (root, project) = found.ok_or("the document belongs to no pack that is known")?;
+        let rules = project
+            .rules
+            .as_ref()
+            .filter(|_| !project.has_errors())
+            .ok_or("the rules have errors: names are changed in rules that pass the check")?;
+        let (row, range) = row_at(document, rules, document.offset(position))?;
+        let mark = document.mark_length();
+        let at = (document.path.clone().unwrap_or_default(), range.start.saturating_sub(mark)..range.end.saturating_sub(mark));
+        let renamer = Renamer { at, rules, root, folders: &self.folders, workspaces: &self.editor.workspaces, documents: &self.documents };
+        Ok((renamer, row, document.lines.range(&document.text, &range)))
+    }
+
+    fn prepare_rename(&mut self, address: &Uri, position: lsp_types::Position) -> Result<PrepareRenameResponse, (ErrorCode, String)> {
+        let refused = |refusal: Refusal| (ErrorCode::RequestFailed, refusal);
+        let (renamer, row, range) = self.renamer(address, position).map_err(refused)?;
+        renamer.places(&row).map_err(refused)?;
+        Ok(PrepareRenameResponse::RangeWithPlaceholder { range, placeholder: row.short().to_owned() })
+    }
+
+    fn rename(&mut self, address: &Uri, position: lsp_types::Position, new: &str) -> Result<WorkspaceEdit, (ErrorCode, String)> {
+        let refused = |refusal: Refusal| (ErrorCode::RequestFailed, refusal);
+        let takes_versions = self.editor.takes_versions;
+        let (renamer, row, _) = self.renamer(address, position).map_err(refused)?;
+        renamer.rename(&row, new, takes_versions).map_err(refused)
+    }
+
     fn formatting(&self, address: &Uri) -> Result<Option<Vec<TextEdit>>, (ErrorCode, String)> {
         let Some(document) = self.documents.get(address) else { return Ok(None) };
         match document.ending() {
@@ -746,29 +788,4 @@ fn read_closed(path: &Path) -> Option<OpenDocument> {
 struct ServerContext<'s> {
     documents: &'s OpenDocuments,
     shipped: Option<&'s ShippedFiles>,
-}
-
-fn params_of<R: ask::Request>(request: Request) -> Result<R::Params, (ErrorCode, String)> {
-    request.extract(R::METHOD).map(|(_, params)| params).map_err(|error| match error {
-        ExtractError::JsonError { error, .. } => (ErrorCode::InvalidParams, error.to_string()),
-        ExtractError::MethodMismatch(_) => (ErrorCode::MethodNotFound, R::METHOD.to_owned()),
-    })
-}
-
-fn read_params<T: DeserializeOwned>(params: Json) -> Result<T, (ErrorCode, String)> {
-    serde_json::from_value(params).map_err(|error| (ErrorCode::InvalidParams, error.to_string()))
-}
-
-/// The files of a message that says that files were saved or have changed.
-fn saved_addresses(message: Notification) -> Vec<Uri> {
-    if message.method == notify::DidSaveTextDocument::METHOD {
-        let params = lsp_types::DidSaveTextDocumentParams::deserialize(message.params);
-        return params.map(|params| params.text_document.uri).into_iter().collect();
-    }
-    let params = lsp_types::DidChangeWatchedFilesParams::deserialize(message.params);
-    params.into_iter().flat_map(|params| params.changes).map(|change| change.uri).collect()
-}
-
-fn json_of(result: impl serde::Serialize) -> Answer {
-    serde_json::to_value(result).map_err(|error| (ErrorCode::InternalError, error.to_string()))
 }

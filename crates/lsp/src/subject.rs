@@ -74,7 +74,9 @@ impl<'t> RuleText<'t> {
         if !matches!(table, "pass" | "round") || name.contains('/') {
             return name.to_owned();
         }
-        match self.outline.text_at(ROOT, "program", self.text) {
+        // a file about one program says only its name, or its row
+        let row = || self.outline.text_at(self.outline.entry(ROOT, "program")?.node, "name", self.text);
+        match self.outline.text_at(ROOT, "program", self.text).or_else(row) {
             Some(program) => format!("{program}/{name}"),
             None => name.to_owned(),
         }

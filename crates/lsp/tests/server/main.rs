@@ -5,5 +5,6 @@
 mod editor;
 mod features;
 mod lenses;
+mod rename;
 mod robustness;
 mod speed;

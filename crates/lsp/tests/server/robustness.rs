@@ -207,7 +207,10 @@ fn wrong_requests_have_errors_and_wrong_notifications_do_no_harm() {
     for (method, params, code) in [
         ("textDocument/noSuch", json!({}), -32601),
         ("textDocument/hover", json!({ "position": 3 }), -32602),
-        ("textDocument/rename", Json::Null, -32601),
+        ("textDocument/rename", Json::Null, -32602),
+        ("textDocument/codeLens", Json::Null, -32602),
+        ("textDocument/inlayHint", json!({}), -32602),
+        ("workspace/executeCommand", json!({ "command": "tapster.runCases" }), -32602),
         ("workspace/executeCommand", json!({ "command": "no.such" }), -32602),
         ("tapster/preview", json!({ "pack": 3 }), -32602),
     ] {
