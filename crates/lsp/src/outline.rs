@@ -1,6 +1,7 @@
 //! What a TOML or JSON text holds, also where it is broken, as a text that is being written always is: tables, lists and values with
 //! their places. Nothing here reports mistakes; the engine's own readers do.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -94,15 +95,25 @@ pub(crate) struct Cursor {
 pub(crate) struct Outline {
     nodes: Vec<OutlineNode>,
     comments: Vec<Range<usize>>,
-    /// The names in headers of TOML: where each is written, and the path up to it.
-    headers: Vec<(Range<usize>, Vec<PathStep>)>,
+    /// The names in headers of TOML.
+    headers: Vec<HeaderName>,
+    /// The whole path of each header.
+    header_paths: Vec<Vec<PathStep>>,
+}
+
+/// A name in a header: where it is written, and the number of steps of the path of its header that lead to it.
+#[derive(Debug, Clone)]
+struct HeaderName {
+    range: Range<usize>,
+    header: usize,
+    steps: usize,
 }
 
 pub(crate) const ROOT: NodeId = 0;
 
 impl Outline {
     pub(crate) fn read(text: &str, syntax: Syntax) -> Self {
-        let mut scanner = Scanner { text, bytes: text.as_bytes(), at: 0, syntax, out: Outline::default() };
+        let mut scanner = Scanner { text, bytes: text.as_bytes(), at: 0, syntax, out: Outline::default(), known: HashMap::new() };
         scanner.document();
         scanner.out
     }
@@ -164,7 +175,7 @@ impl Outline {
 
     /// Where the names in headers of TOML are written.
     pub(crate) fn header_names(&self) -> impl Iterator<Item = &Range<usize>> {
-        self.headers.iter().map(|(range, _)| range)
+        self.headers.iter().map(|name| &name.range)
     }
 
     /// What is written at a byte.
@@ -173,8 +184,9 @@ impl Outline {
         if self.comments.iter().any(|comment| comment.start < offset && offset <= comment.end) {
             return Cursor { path, nodes, role: CursorRole::Comment };
         }
-        if let Some((range, steps)) = self.headers.iter().find(|(range, _)| touches(range, offset)) {
-            return Cursor { path: steps.clone(), nodes, role: CursorRole::Header(range.clone()) };
+        if let Some(name) = self.headers.iter().find(|name| touches(&name.range, offset)) {
+            let path = self.header_paths.get(name.header).and_then(|path| path.get(..name.steps)).unwrap_or_default().to_vec();
+            return Cursor { path, nodes, role: CursorRole::Header(name.range.clone()) };
         }
         while let Some(node) = self.node(at) {
             let next = match &node.content {
@@ -222,6 +234,8 @@ struct Scanner<'t> {
     at: usize,
     syntax: Syntax,
     out: Outline,
+    /// The first value of each key of each table: of many headers, none is searched among all.
+    known: HashMap<(NodeId, String), NodeId>,
 }
 
 impl Scanner<'_> {
@@ -319,9 +333,10 @@ impl Scanner<'_> {
         let names = self.dotted_key();
         let last = names.len().saturating_sub(1);
         for (n, (name, range)) in names.into_iter().enumerate() {
-            self.out.headers.push((range.clone(), path.clone()));
+            let header = self.out.header_paths.len();
+            self.out.headers.push(HeaderName { range: range.clone(), header, steps: path.len() });
             path.push(PathStep::Key(name.clone()));
-            let known = self.out.entry(table, &name).map(|entry| entry.node);
+            let known = self.known.get(&(table, name.clone())).copied();
             let wants_list = is_row && n == last;
             let node = known.unwrap_or_else(|| {
                 let content = if wants_list { NodeContent::List(Vec::new()) } else { NodeContent::Table(Vec::new()) };
@@ -350,6 +365,7 @@ impl Scanner<'_> {
             open.push(row);
             table = row;
         }
+        self.out.header_paths.push(path);
         while self.peek() == Some(b']') {
             self.at += 1;
         }
@@ -358,6 +374,7 @@ impl Scanner<'_> {
 
     fn enter(&mut self, table: NodeId, entry: OutlineEntry) {
         if let Some(NodeContent::Table(entries)) = self.out.nodes.get_mut(table).map(|node| &mut node.content) {
+            self.known.entry((table, entry.key.clone())).or_insert(entry.node);
             entries.push(entry);
         }
     }
@@ -411,7 +428,7 @@ impl Scanner<'_> {
                 end_entry = Some((name, range));
                 break;
             }
-            let known = self.out.entry(table, &name).map(|entry| entry.node);
+            let known = self.known.get(&(table, name.clone())).copied();
             let node = known.unwrap_or_else(|| self.add(range.end..range.end, NodeContent::Table(Vec::new())));
             if known.is_none() {
                 self.enter(table, OutlineEntry { key: name, key_range: range, node });
@@ -673,6 +690,13 @@ mod tests {
                 let outline = Outline::read(text, syntax);
                 (0..=text.len()).for_each(|offset| _ = outline.cursor(offset));
             }
+        }
+        let many: String = (0..50_000).map(|n| format!("[a{n}]\nb{n}.c = 1\n")).collect();
+        let dotted = "a.".repeat(50_000);
+        for text in [many, format!("[{dotted}a]\n{dotted}a = 1\n")] {
+            let start = std::time::Instant::now();
+            _ = Outline::read(&text, Syntax::Toml).cursor(text.len());
+            assert!(start.elapsed().as_secs() < 5, "{:?}", start.elapsed());
         }
         let deep = "[".repeat(10_000);
         _ = Outline::read(&format!("a = {deep}"), Syntax::Toml).cursor(5_000);
