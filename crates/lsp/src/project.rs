@@ -209,6 +209,11 @@ impl Project {
         sources.is_some_and(|sources| sources.ids().any(|id| sources.get(id).is_some_and(|source| *source.name == *name)))
     }
 
+    /// The files in which something was found before their text, or that of the rules, has changed.
+    pub(crate) fn stale_files(&self) -> Vec<PathBuf> {
+        if self.is_stale { self.all_found().into_keys().collect() } else { self.stale_cases.clone() }
+    }
+
     /// Everything that was found, by file.
     pub(crate) fn all_found(&self) -> FileDiagnostics {
         let mut all = self.found.clone();

@@ -87,14 +87,15 @@ impl Renamer<'_> {
             unclear.extend(mentions.quoted.into_iter().map(|range| (id, range)));
         }
         let (used, mut changed) = (self.uses(row, &found)?, 0);
+        let lowest = self.lowest_layer(row);
         for (id, range) in unclear {
             let Some(source) = pack.sources.get(id) else { continue };
             if used.contains(&(source.name.to_string(), range.start)) {
                 self.require_writable(source, row)?;
                 found.entry(PathBuf::from(&*source.name)).or_default().push(range);
                 changed += 1;
-            // what comes with the program names no row that others add
-            } else if Path::new(&*source.name).is_absolute() && !self.is_in_force(id, source, &range) {
+            // a layer names no row that only higher ones have
+            } else if self.layer(&source.layer) >= lowest && !self.is_in_force(id, source, &range) {
                 return Err(unsure(row, &at_line(source, range.start)));
             }
         }
@@ -127,7 +128,7 @@ impl Renamer<'_> {
         }
         let sources = &self.rules.pack().sources;
         let rules = sources.ids().filter_map(|id| sources.get(id)).map(|source| (source.name.to_string(), source.text.to_string()));
-        let cases = self.case_files().into_iter().filter_map(|(file, _)| Some((file.name, String::from_utf8(file.bytes).ok()?)));
+        let cases = self.case_files(row).into_iter().filter_map(|(file, _)| Some((file.name, String::from_utf8(file.bytes).ok()?)));
         let is_written = |(name, text): &(String, String)| !self.mentions(text, Path::new(name), &renamed).certain.is_empty();
         if let Some((name, _)) = rules.chain(cases).find(is_written) {
             return Err(format!("the name `{}` is taken: `{name}` has such a row", renamed.name));
@@ -222,7 +223,7 @@ impl Renamer<'_> {
     /// Adds the places in cases of the layers that can be changed: the files that are cases of them.
     fn cases(&self, row: &NamedRow, found: &mut PlacesByFile) -> Result<BTreeSet<PathBuf>, Refusal> {
         let mut known = BTreeSet::new();
-        for (file, path) in self.case_files() {
+        for (file, path) in self.case_files(row) {
             let Ok(text) = std::str::from_utf8(without_mark(&file.bytes)) else { continue };
             let mentions = self.mentions(text, &path, row);
             if let Some(unclear) = mentions.quoted.first() {
@@ -237,9 +238,21 @@ impl Renamer<'_> {
         Ok(known)
     }
 
-    /// The files under the folder `cases` of each layer that has a folder.
-    fn case_files(&self) -> Vec<(RuleFile, PathBuf)> {
-        let layers = self.rules.pack().layers.iter().filter_map(|layer| layer.folder.clone());
+    /// The number of a layer.
+    fn layer(&self, name: &str) -> Option<usize> {
+        self.rules.pack().layers.iter().position(|layer| *layer.name == *name)
+    }
+
+    /// The number of the layer in which a row is written first.
+    fn lowest_layer(&self, row: &NamedRow) -> Option<usize> {
+        let pack = self.rules.pack();
+        self.layer(&pack.sources.layer(pack.row(&row.table, &row.name)?.span))
+    }
+
+    /// The files under the folder `cases` of the layers that have the row.
+    fn case_files(&self, row: &NamedRow) -> Vec<(RuleFile, PathBuf)> {
+        let lowest = self.lowest_layer(row).unwrap_or_default();
+        let layers = self.rules.pack().layers.iter().skip(lowest).filter_map(|layer| layer.folder.clone());
         let files = layers.flat_map(|folder| {
             let library = self.library(parent(&folder), self.documents);
             case_files(&Start::Folder(folder), &library)
@@ -323,7 +336,7 @@ impl Renamer<'_> {
         if codes(self.rules) != codes(&after) || !are_same(self.rules.pack(), after.pack(), row, renamed) {
             return Err(refused());
         }
-        for (file, path) in self.case_files().into_iter().filter(|(_, path)| places.contains_key(path)) {
+        for (file, path) in self.case_files(row).into_iter().filter(|(_, path)| places.contains_key(path)) {
             let near = self.root.near();
             let was = case_codes(&file, &path, &self.library(near.clone(), self.documents));
             let library = self.library(near, &documents);

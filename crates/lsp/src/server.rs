@@ -498,6 +498,13 @@ impl<'c> Server<'c> {
                 }
             }
         }
+        // what was found in an older text has the places of that: the editor keeps what it was told, until the text is checked
+        for path in self.projects.values().flat_map(Project::stale_files) {
+            match self.published.get(&path) {
+                Some(found) => _ = all.insert(path, found.clone()),
+                None => _ = all.remove(&path),
+            }
+        }
         let mut told: Vec<(Uri, Option<i32>, Vec<lsp_types::Diagnostic>)> = Vec::new();
         let mut addresses = BTreeMap::new();
         for (path, found) in &all {

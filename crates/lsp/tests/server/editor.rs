@@ -69,6 +69,8 @@ pub(crate) struct Editor {
     answers: BTreeMap<String, Response>,
     /// What the server has said of each file last.
     pub(crate) diagnostics: BTreeMap<String, Vec<Json>>,
+    /// All that it has said of files, in order.
+    pub(crate) told: Vec<Json>,
     /// How often it has said something.
     pub(crate) published: usize,
     /// What it has asked of the editor.
@@ -111,6 +113,7 @@ impl Editor {
             version: 0,
             answers: BTreeMap::new(),
             diagnostics: BTreeMap::new(),
+            told: Vec::new(),
             published: 0,
             asked: Vec::new(),
             messages: Vec::new(),
@@ -161,6 +164,7 @@ impl Editor {
         }
         if message.method == "textDocument/publishDiagnostics" {
             self.published += 1;
+            self.told.push(message.params.clone());
             let uri = message.params["uri"].as_str().unwrap().to_owned();
             self.diagnostics.insert(uri, message.params["diagnostics"].as_array().unwrap().clone());
         }

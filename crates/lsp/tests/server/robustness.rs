@@ -144,6 +144,31 @@ fn what_cannot_be_read_of_an_editor_costs_none_of_its_settings() {
     assert_eq!(editor.found(&path), ["schema.unknown_key 5:0-5:3"]);
 }
 
+/// A file of two packs is checked with each: the places of what is said of a version are those of its text.
+#[test]
+fn diagnostics_have_the_places_of_the_version_that_they_name() {
+    let (pack, mut editor) = (small_pack(), Editor::start());
+    let path = pack.write("rows.toml", "");
+    let manifest = std::fs::read_to_string(pack.0.join("pack.toml")).unwrap().replace("mine", "theirs").replace("base", "mine");
+    let above = pack.beside("theirs/pack.toml", &manifest);
+    let text = "kind = \"overlay\"\nversion = 2\nname = \"rows\"\n[[pass]]\nname = \"build/x\"\ndo = \"ordr\"\n";
+    editor.open(&above, &manifest);
+    editor.open(&path, text);
+    editor.settle(&path);
+    for more in 1..5 {
+        editor.told.clear();
+        editor.change(&path, &format!("{}{text}", "\n".repeat(more)));
+        editor.settle(&path);
+        let lines: Vec<&Json> = editor
+            .told
+            .iter()
+            .filter(|told| told["uri"] == address(&path))
+            .map(|told| &told["diagnostics"][0]["range"]["start"]["line"])
+            .collect();
+        assert_eq!(lines, [&json!(5 + more)], "{:?}", editor.told);
+    }
+}
+
 #[test]
 fn many_documents_come_and_go() {
     let (folder, mut editor) = (Folder::new("many"), Editor::start());
