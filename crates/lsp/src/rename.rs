@@ -16,9 +16,9 @@ use tapster_door::check::{CaseChecker, CheckReport};
 
 use crate::address::address_of;
 use crate::document::{OpenDocument, OpenDocuments};
-use crate::files::EditedPacks;
+use crate::files::{EditedPacks, clean_path};
 use crate::mentions::{NamedRow, RowMentions};
-use crate::outline::{Outline, PathStep, Syntax};
+use crate::outline::{Outline, PathStep, ROOT, Syntax};
 use crate::project::{ProjectRoot, has_known_kind};
 use crate::subject::{RuleText, Subject};
 use crate::workspace::rule_texts;
@@ -289,15 +289,28 @@ impl Renamer<'_> {
 
     /// Whether a file may belong to rules that are made of one of these files.
     fn is_laid_over(&self, path: &Path, text: &str, definers: &BTreeSet<PathBuf>) -> bool {
-        let Some(folder) = pack_around(path) else {
-            let document = address_of(path).map(|address| OpenDocument::new(address, 0, text.to_owned()));
-            return document.is_none_or(|document| has_known_kind(&document));
-        };
-        let library = self.library(parent(&folder), self.documents);
-        let loaded = load(&Start::Folder(folder), &[], &library);
-        let Some(pack) = loaded.pack else { return true };
-        let mut sources = pack.sources.ids().filter_map(|id| pack.sources.get(id));
-        sources.any(|source| definers.contains(Path::new(&*source.name)))
+        let Some(address) = address_of(path) else { return true };
+        let document = OpenDocument::new(address, 0, text.to_owned());
+        // scenes and other data name no such rows
+        if document.may_hold_rules() && !has_known_kind(&document) {
+            return false;
+        }
+        let file_names = definers.iter().filter_map(|path| path.file_name()?.to_str());
+        if file_names.into_iter().any(|name| text.contains(name)) {
+            return true;
+        }
+        // the pack that it lies in, and those that it names
+        let folder = path.parent().unwrap_or(path);
+        let keys = ["pack", "extends"].into_iter();
+        let named = keys
+            .filter_map(|key| document.outline().text_at(ROOT, key, text))
+            .map(|name| Start::named(name, clean_path(&folder.join(name))));
+        let around = pack_around(path);
+        let library = self.library(parent(around.as_deref().unwrap_or(path)), self.documents);
+        around.map(Start::Folder).into_iter().chain(named).any(|start| {
+            let Some(pack) = load(&start, &[], &library).pack else { return true };
+            pack.sources.ids().filter_map(|id| pack.sources.get(id)).any(|source| definers.contains(Path::new(&*source.name)))
+        })
     }
 
     fn library<'d>(&self, near: Option<PathBuf>, documents: &'d OpenDocuments) -> EditedPacks<'d> {

@@ -157,7 +157,12 @@ fn a_preview_says_why_the_entry_under_the_cursor_fired_or_did_not() {
         assert!(!shown["diagnostics"].to_string().contains("\"error\""), "{:#}", shown["diagnostics"]);
         shown["entry"].clone()
     };
-    let head = "pack = \"sillytavern\"\nmessage = \"The lamp is lit.\"\nlorebooks = [\"lore.json\"]\n";
+    // the shipped pack that reads lorebooks of another program
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules");
+    let folders = std::fs::read_dir(rules).unwrap().map(|entry| entry.unwrap().path());
+    let reader = folders.filter(|folder| folder.join("prompts.toml").is_file()).max().unwrap();
+    let reader = reader.file_name().unwrap().to_str().unwrap();
+    let head = &format!("pack = \"{reader}\"\nmessage = \"The lamp is lit.\"\nlorebooks = [\"lore.json\"]\n");
     let books = "[[scene.books]]\nid = \"own\"\nrole = \"character\"\n[[scene.books.entries]]\nid = \"lamp\"\nname = \"Lamp\"\nkeys = [\"lamp\"]\ntext = \"It burns oil.\"\n[[scene.books.entries]]\nid = \"storm\"\nname = \"Storm\"\nkeys = [\"stor|m\"]\ntext = \"Boats stay.\"\n";
     let lore = pack.beside("lore/lore.json", "{ \"entries\": {} }");
     let numbered = head.replace("lorebooks = [\"lore.json\"]\n", "");

@@ -158,7 +158,7 @@ fn a_name_stays_where_a_place_that_writes_it_is_not_certain() {
     let cursor = |text: &str| text.replacen("name = \"calm\"", "name = \"ca|lm\"", 1);
     let role = |text: &str| text.replacen("name = \"polite/role\"", "name = \"polite/ro|le\"", 1);
     type Change = fn(&Folder);
-    let changes: [(&str, Change, &str); 4] = [
+    let changes: [(&str, Change, &str); 5] = [
         ("a script", |pack| _ = pack.write("scripts/a.rhai", "fn a() { \"calm\" }\n"), "scripts/a.rhai:1` writes it too"),
         (
             "what a case expects",
@@ -178,6 +178,13 @@ fn a_name_stays_where_a_place_that_writes_it_is_not_certain() {
             "cannot be changed safely",
         ),
         (
+            "a case beside the pack",
+            |pack| {
+                _ = pack.write("../alone.toml", "kind = \"case\"\nversion = 2\npack = \"mine\"\n[[case]]\nname = \"b\"\nrun = \"polite\"\nexpect.reasons = [\"calm\"]\n")
+            },
+            "alone.toml` names it, and is none of the layers here",
+        ),
+        (
             "a pack above",
             |pack| {
                 let manifest = std::fs::read_to_string(pack.0.join("pack.toml")).unwrap();
@@ -195,10 +202,15 @@ fn a_name_stays_where_a_place_that_writes_it_is_not_certain() {
         let answer = rename(&mut workspace_editor(&pack), &one, &cursor(&text), "serene");
         assert!(answer.as_ref().is_err_and(|sentence| sentence.contains(wanted)), "{what}: {answer:?}");
     }
-    // names that are no names, or are taken
+    // names that are no names, or are taken; what belongs to other rules, or is data, does not matter
     let (pack, one, two, case) = pack_with_names();
+    pack.write(
+        "../alone.toml",
+        "kind = \"case\"\nversion = 2\npack = \"base\"\n[[case]]\nname = \"b\"\nbuild = true\nexpect.reasons = [\"calm\"]\n",
+    );
+    pack.write("../scene.toml", "pack = \"mine\"\nmessage = \"calm\"\n");
     let text = std::fs::read_to_string(&one).unwrap();
-    let mut editor = Editor::start();
+    let mut editor = workspace_editor(&pack);
     for (new, wanted) in [
         ("", "not a valid name"),
         ("a b", "not a valid name"),
@@ -215,7 +227,10 @@ fn a_name_stays_where_a_place_that_writes_it_is_not_certain() {
     // a file that was changed on disk behind the server, and one that is open twice
     std::fs::write(&two, std::fs::read_to_string(&two).unwrap() + "\n# more\n").unwrap();
     let answer = rename(&mut editor, &one, &cursor(&text), "serene");
-    assert!(answer.as_ref().is_ok_and(|edit| edit["changes"].as_object().unwrap().len() == 2), "opening checks it again: {answer:?}");
+    assert!(
+        answer.as_ref().is_ok_and(|edit| edit["documentChanges"].as_array().unwrap().len() == 2),
+        "opening checks it again: {answer:?}"
+    );
     let strange = address(&two).replace("two.toml", "tw%6F.toml");
     for uri in [address(&two), strange] {
         let document = json!({ "uri": uri, "languageId": "toml", "version": 1, "text": std::fs::read_to_string(&two).unwrap() });

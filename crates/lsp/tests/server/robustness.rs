@@ -144,6 +144,20 @@ fn what_cannot_be_read_of_an_editor_costs_none_of_its_settings() {
     assert_eq!(editor.found(&path), ["schema.unknown_key 5:0-5:3"]);
 }
 
+#[test]
+fn many_headers_and_long_keys_take_no_time() {
+    let (folder, mut editor) = (Folder::new("headers"), Editor::start());
+    let path = folder.write("file.toml", "");
+    let many: String = (0..50_000).map(|n| format!("[a{n}]\nb{n}.c = 1\n")).collect();
+    let dotted = "a.".repeat(50_000);
+    for text in [many, format!("[{dotted}a]\n{dotted}a = 1\n")] {
+        let start = Instant::now();
+        editor.open(&path, &text);
+        editor.ask("textDocument/hover", json!({ "textDocument": { "uri": address(&path) }, "position": { "line": 1, "character": 1 } }));
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    }
+}
+
 /// A file of two packs is checked with each: the places of what is said of a version are those of its text.
 #[test]
 fn diagnostics_have_the_places_of_the_version_that_they_name() {
