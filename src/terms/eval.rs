@@ -112,7 +112,7 @@ impl<'a> Env<'a> {
                     aside.or_else(|| env.st.rules.defaults.get(&(item.list, *id)).cloned()).unwrap_or_default()
                 }
             },
-            CurrentItem::Value(value, _) => value.get(name).cloned().unwrap_or_default(),
+            CurrentItem::Value(value, _) => step(value, name),
         };
         self.walk(value, &r.rest)
     }

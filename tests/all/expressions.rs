@@ -144,6 +144,7 @@ fn details_are_those_of_cel() {
         ("text.optMap(n, n + '!')", "'Ines!'"),
         ("[optional.of(1)].map(x, x)", "[1]"),
         ("'banana'.lastIndexOf('an', 2)", "1"),
+        ("cel.bind(it, '[1, 2]'.parse_json(), it.count)", "2"),
     ] {
         let expected = run(&rules, same);
         assert!(expected.is_ok(), "{same}");
