@@ -52,7 +52,7 @@ impl EditorProfile {
 }
 
 pub(crate) fn server_capabilities() -> ServerCapabilities {
-    let letters = ["\"", "'", "$", "@", "=", ".", "{", "/", "["];
+    let characters = ["\"", "'", "$", "@", "=", ".", "{", "/", "["];
     ServerCapabilities {
         text_document_sync: Some(TextDocumentSyncCapability::Options(TextDocumentSyncOptions {
             open_close: Some(true),
@@ -61,7 +61,7 @@ pub(crate) fn server_capabilities() -> ServerCapabilities {
             ..TextDocumentSyncOptions::default()
         })),
         completion_provider: Some(CompletionOptions {
-            trigger_characters: Some(letters.map(str::to_owned).to_vec()),
+            trigger_characters: Some(characters.map(str::to_owned).to_vec()),
             ..CompletionOptions::default()
         }),
         signature_help_provider: Some(SignatureHelpOptions {

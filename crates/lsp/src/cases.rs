@@ -19,7 +19,7 @@ use crate::preview::PreviewScene;
 /// The name of the command.
 pub(crate) const COMMAND: &str = "tapster.runCases";
 /// How the message of a case begins whose scene file cannot be read here.
-const UNREAD_SCENE: &str = "the scene file cannot be read in an editor";
+pub(crate) const UNREAD_SCENE: &str = "the scene file cannot be read in an editor";
 /// The most failures that one message tells.
 const MOST_FAILURES: usize = 3;
 
@@ -38,7 +38,7 @@ pub(crate) enum CaseOutcome {
     Passed,
     /// The number of values that are not as expected; 0 if there are none to compare.
     Failed(usize),
-    /// Only the command line can run it.
+    /// Its scene file cannot be read here.
     NotRun,
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn is_empty(report: &Json) -> bool {
     report.get("passed").and_then(Json::as_u64) == Some(0) && report.get("failed").and_then(Json::as_u64) == Some(0)
 }
 
-/// What a person is told of cases that did not pass; nothing if all did.
+/// The message about cases that did not pass; nothing if all did.
 pub(crate) fn failure_message(report: &Json) -> Option<String> {
     let of = |failure: &Json| failure.get("message").and_then(Json::as_str).unwrap_or_default().to_owned();
     let failed: Vec<String> = cases_of(report)
@@ -137,9 +137,9 @@ pub(crate) fn run(path: &Path, case: Option<&str>, library: &EditedPacks<'_>, do
     let file = library.read_file(path, &mut Report::default())?;
     let scenes = |scene: &Path, now: Option<&str>, rules: &Ruleset| -> Result<Scene, String> {
         let read = PreviewScene::read(&clean_path(scene), documents).and_then(|scene| scene.scene_at(now, CASE_TIME, rules, door));
-        read.map_err(|told| {
-            let told: Vec<&str> = told.iter().filter_map(|one| one.get("message")?.as_str()).collect();
-            format!("{UNREAD_SCENE}: {}", told.join("; "))
+        read.map_err(|diagnostics| {
+            let messages: Vec<&str> = diagnostics.iter().filter_map(|one| one.get("message")?.as_str()).collect();
+            format!("{UNREAD_SCENE}: {}", messages.join("; "))
         })
     };
     Some(run_cases(&file, path, case, library, &scenes))

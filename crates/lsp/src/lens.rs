@@ -1,4 +1,4 @@
-//! What stands above cases and passes: a case can be run, and shows what came of it; a pass shows its place in its program, and how
+//! Lines above cases and passes: a case can be run, and shows its last result; a pass shows its place in its program, and how
 //! often it ran in the preview.
 
 use std::path::Path;
@@ -7,7 +7,7 @@ use lsp_types::{CodeLens, Command};
 use serde_json::json;
 use tapster::machinery::pack::Ruleset;
 
-use crate::cases::{COMMAND, CaseOutcome, CaseResults};
+use crate::cases::{COMMAND, CaseOutcome, CaseResults, UNREAD_SCENE};
 use crate::document::OpenDocument;
 use crate::outline::{NodeId, ROOT};
 use crate::preview::PreviewRuns;
@@ -25,21 +25,21 @@ pub(crate) fn case_lenses(document: &OpenDocument, path: &Path, results: &CaseRe
     if let [(first, _), _, ..] = cases.as_slice() {
         let known: Vec<_> = cases.iter().filter_map(|(_, name)| results.get(path, name)).filter(|result| !result.is_outdated).collect();
         let passed = known.iter().filter(|result| result.outcome == CaseOutcome::Passed).count();
-        let told = if known.len() == cases.len() { format!(": {passed} of {} passed", cases.len()) } else { String::new() };
-        found.extend(run(*first, format!("Run all cases of this file{told}"), None));
+        let summary = if known.len() == cases.len() { format!(": {passed} of {} passed", cases.len()) } else { String::new() };
+        found.extend(run(*first, format!("Run all cases of this file{summary}"), None));
     }
     for (row, name) in &cases {
-        let told = results.get(path, name).map(|result| {
+        let result = results.get(path, name).map(|result| {
             let outcome = match result.outcome {
                 CaseOutcome::Passed => "passed".to_owned(),
                 CaseOutcome::Failed(0) => "failed".to_owned(),
                 CaseOutcome::Failed(1) => "failed (1 difference)".to_owned(),
                 CaseOutcome::Failed(count) => format!("failed ({count} differences)"),
-                CaseOutcome::NotRun => "only `tapster test` can run it".to_owned(),
+                CaseOutcome::NotRun => UNREAD_SCENE.to_owned(),
             };
             format!(": {outcome}{}", if result.is_outdated { ", before the last change" } else { "" })
         });
-        found.extend(run(*row, format!("Run{}", told.unwrap_or_default()), Some(name)));
+        found.extend(run(*row, format!("Run{}", result.unwrap_or_default()), Some(name)));
     }
     found
 }

@@ -180,12 +180,12 @@ impl Renamer<'_> {
     /// The places that the compiler misses once the row has another name, by the name of the file and the byte.
     fn uses(&self, row: &NamedRow, places: &PlacesByFile) -> Result<BTreeSet<(String, usize)>, Refusal> {
         // of the same length, so that all places stay
-        let letters = ["z", "q", "x", "_"];
-        let free = letters.iter().map(|letter| row.renamed(&letter.repeat(row.short().len()))).find(|other| {
+        let characters = ["z", "q", "x", "_"];
+        let free = characters.iter().map(|character| row.renamed(&character.repeat(row.short().len()))).find(|other| {
             let sources = &self.rules.pack().sources;
             other != row && !sources.ids().filter_map(|id| sources.get(id)).any(|source| source.text.contains(&other.name))
         });
-        let Some(free) = free else { return Err(format!("`{}` keeps its name: its places cannot be told", row.name)) };
+        let Some(free) = free else { return Err(format!("`{}` keeps its name: its places cannot be found", row.name)) };
         let documents = self.documents_with(places, free.short());
         let Err(PackError { report, sources }) = self.check(&documents) else { return Ok(BTreeSet::new()) };
         let missed = report

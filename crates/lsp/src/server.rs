@@ -350,6 +350,7 @@ impl<'c> Server<'c> {
                     self.documents.open(OpenDocument::new(uri.clone(), version, text));
                     self.find_root(&uri);
                     self.mark_changed(&uri);
+                    self.outdate_results();
                 }
             }
             notify::DidChangeTextDocument::METHOD => {

@@ -70,7 +70,7 @@ fn a_case_that_cannot_be_run_is_no_end_of_the_server() {
         assert!(editor.wait_for(&id).error.is_some(), "{arguments}");
     }
     run(&mut editor, &path, None);
-    assert_eq!(lenses(&mut editor, &path), ["2 Run: only `tapster test` can run it"]);
+    assert_eq!(lenses(&mut editor, &path), ["2 Run: the scene file cannot be read in an editor"]);
     // a case file in no pack names its own
     let alone = pack.beside("alone.toml", "");
     editor.open(&alone, "kind = \"case\"\nversion = 2\npack = \"mine\"\n[[case]]\nname = \"a\"\nbuild = true\nscene.input = \"Hi.\"\nexpect.warnings = []\n");

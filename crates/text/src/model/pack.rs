@@ -175,6 +175,12 @@ impl std::ops::Deref for RulesFingerprint {
     }
 }
 
+impl std::fmt::Display for RulesFingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self)
+    }
+}
+
 impl std::fmt::Debug for RulesFingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self)
