@@ -199,9 +199,9 @@ impl Ruleset {
             return Err(PackError { report, sources: pack.sources.clone() });
         }
         report.shorten();
-        let of = pack.clone();
+        let merged = pack.clone();
         let parts = RulesetParts {
-            fingerprint: RulesFingerprint::new(move || fingerprint::of_pack(&of)),
+            fingerprint: RulesFingerprint::new(move || fingerprint::of_pack(&merged)),
             pack,
             programs,
             macros: Arc::new(macros),

@@ -212,8 +212,6 @@ fn files_clocks_and_the_environment_stay_at_the_doors() {
         "crates/serve/src/",
         // files of shipped packs, for editors to open
         "crates/lsp/src/navigation.rs",
-        // a rename looks through the files of the workspace
-        "crates/lsp/src/workspace.rs",
         // messages come and go in threads
         "crates/lsp/src/streams.rs",
         "src/pack/files.rs",

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use lsp_types::{Position, TextDocumentContentChangeEvent, Uri};
+use tapster::diag::{Report, Sources};
+use tapster::machinery::pack::toml;
 
 use crate::address::path_of;
 use crate::outline::{NodeId, Outline, Syntax};
@@ -60,8 +62,12 @@ impl OpenDocument {
     pub(crate) fn outline(&self) -> &Outline {
         self.outline.get_or_init(|| {
             let text = if self.text.len() > MOST_BYTES || !self.may_hold_rules() { "" } else { &*self.text };
-            Outline::read(text, Syntax::of(self.path.as_deref().unwrap_or(Path::new(self.address.as_str())), text))
+            Outline::read(text, self.syntax())
         })
+    }
+
+    fn syntax(&self) -> Syntax {
+        Syntax::of(self.path.as_deref().unwrap_or(Path::new(self.address.as_str())), &self.text)
     }
 
     /// The name that a row says, as the engine reads it.
@@ -69,9 +75,16 @@ impl OpenDocument {
         let outline = self.outline();
         let inner = outline.text_at(row, "name", &self.text)?;
         let whole = self.text.get(outline.node(outline.entry(row, "name")?.node)?.range.clone())?;
-        // an escape means another character
-        let has_escapes = whole.starts_with('"') && inner.contains('\\');
-        if has_escapes { serde_json::from_str(whole).ok() } else { Some(inner.to_owned()) }
+        // an escape means another character, in each language by its own letters
+        match (whole.starts_with('"') && inner.contains('\\'), self.syntax()) {
+            (false, _) => Some(inner.to_owned()),
+            (true, Syntax::Json) => serde_json::from_str(whole).ok(),
+            (true, Syntax::Toml) => {
+                let source = Sources::default().add("", "", "");
+                let row = toml::parse(source, &format!("name = {whole}"), &mut Report::default())?;
+                Some(row.get("name")?.as_text()?.to_owned())
+            }
+        }
     }
 
     /// The ending of the name of the file.

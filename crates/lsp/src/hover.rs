@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
+use tapster::diag::short::head;
 use tapster::machinery::verbs::VERBS;
 use tapster_door::explain::rules::NamedRules;
 
@@ -149,7 +150,5 @@ fn field_named(found: &Json, key: &str) -> Option<String> {
 
 /// A value on one line, cut where it is long.
 pub(crate) fn short(text: &str) -> String {
-    let line = text.replace(['\n', '`'], " ");
-    let head: String = line.chars().take(MOST_LETTERS).collect();
-    if head.len() < line.len() { format!("{head}…") } else { head }
+    head(&text.replace(['\n', '`'], " "), MOST_LETTERS)
 }

@@ -32,7 +32,6 @@ mod streams;
 mod subject;
 mod symbols;
 mod tokens;
-mod workspace;
 
 pub use navigation::ShippedFiles;
 pub use server::{ServerOptions, serve};

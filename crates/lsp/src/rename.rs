@@ -12,7 +12,7 @@ use tapster::diag::{Report, Source, SourceId};
 use tapster::machinery::pack::files::{pack_around, parent, read_file, shown};
 use tapster::machinery::pack::{PackError, PackLibrary, RuleFile, Ruleset, Start, case_files, load};
 use tapster::model::Pack;
-use tapster_door::check::{CaseChecker, CheckReport};
+use tapster_door::check::{CaseChecker, CheckReport, files_in};
 
 use crate::address::address_of;
 use crate::document::{OpenDocument, OpenDocuments};
@@ -21,10 +21,14 @@ use crate::mentions::{NamedRow, RowMentions};
 use crate::outline::{Outline, PathStep, ROOT, Syntax};
 use crate::project::{ProjectRoot, has_known_kind};
 use crate::subject::{RuleText, Subject};
-use crate::workspace::rule_texts;
 
 /// The tables of which only rules name the rows, and only by names that the compiler reads: no pass reads their rows as data.
 const TABLES: [&str; 3] = ["fact", "pass", "value"];
+
+/// The endings of rule files and of what they use.
+const ENDINGS: [&str; 6] = ["toml", "json", "rhai", "hbs", "handlebars", "liquid"];
+/// Folders of other programs, which hold no rules.
+const FOREIGN_FOLDERS: [&str; 2] = ["node_modules", "target"];
 
 /// Why something keeps its name.
 pub(crate) type Refusal = String;
@@ -268,9 +272,19 @@ impl Renamer<'_> {
 
     /// Refuses if a file of the workspace that is none of the rules names the row of them.
     fn require_no_others(&self, row: &NamedRow, definers: &BTreeSet<PathBuf>, cases: &BTreeSet<PathBuf>) -> Result<(), Refusal> {
-        let Some(paths) = rule_texts(&self.folders_of_edits()) else {
-            return Err(format!("`{}` keeps its name: the workspace has too many files to look through", row.name));
+        let may_name_rules = |path: &Path, is_folder: bool| {
+            let part = if is_folder { path.file_name() } else { path.extension() };
+            let part = part.and_then(|part| part.to_str()).unwrap_or_default();
+            if is_folder { !FOREIGN_FOLDERS.contains(&part) } else { ENDINGS.contains(&part) }
         };
+        let mut paths = BTreeSet::new();
+        for folder in self.folders_of_edits() {
+            let (files, is_whole) = files_in(&folder, may_name_rules);
+            if !is_whole {
+                return Err(format!("`{}` keeps its name: the workspace has too many files to look through", row.name));
+            }
+            paths.extend(files);
+        }
         let sources = &self.rules.pack().sources;
         let is_read = |path: &Path| {
             let name = shown(path);

@@ -696,7 +696,7 @@ impl Server<'_> {
         Ok(answer)
     }
 
-    /// What stands above the cases of a case file, or the passes of another rule file.
+    /// The lenses of the cases of a case file, or of the passes of another rule file.
     fn code_lenses(&mut self, address: &Uri) -> Option<Vec<CodeLens>> {
         // places and names are those of the text as it is
         while self.work() {}

@@ -364,24 +364,33 @@ pub struct UnreadableFile {
 /// The rule files in a folder and its subfolders, sorted. Links are not followed.
 #[must_use]
 pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
-    let (mut open, mut found, mut entries) = (vec![(folder.to_owned(), 0)], Vec::new(), 0);
+    files_in(folder, |path, is_folder| is_folder || is_rule_file(path)).0
+}
+
+/// The files in a folder and its subfolders, sorted, and whether these are all: only so many are looked at. Links and what is
+/// hidden are left out, and each file and folder that `wants` refuses, which is told which of them it is.
+pub fn files_in(folder: &Path, wants: impl Fn(&Path, bool) -> bool) -> (Vec<PathBuf>, bool) {
+    let (mut open, mut found, mut entries, mut is_whole) = (vec![(folder.to_owned(), 0)], Vec::new(), 0, true);
     while let Some((folder, depth)) = open.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             entries += 1;
             if entries > limits::ENTRIES {
+                is_whole = false;
                 break;
             }
             let path = entry.path();
             let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() && depth < limits::CHAIN && !is_hidden => open.push((path, depth + 1)),
-                Ok(kind) if kind.is_file() && is_rule_file(&path) && !is_hidden => found.push(path),
+                Ok(kind) if is_hidden || !wants(&path, kind.is_dir()) => {}
+                Ok(kind) if kind.is_dir() && depth < limits::CHAIN => open.push((path, depth + 1)),
+                Ok(kind) if kind.is_dir() => is_whole = false,
+                Ok(kind) if kind.is_file() => found.push(path),
                 _ => {}
             }
         }
     }
     found.sort();
-    found
+    (found, is_whole)
 }
 
 /// The packs right in a folder, in its `rules`, or the folder itself.

@@ -9,6 +9,7 @@ use crate::diag::{Code, Diagnostic, Report, SourceId, Sources};
 use crate::pack::files::shown;
 use crate::pack::{Overlay, PackError, PackFiles, PackLibrary, Ruleset, Start};
 
+pub use crate::testing::case::files_in;
 pub use crate::testing::play::CASE_TIME;
 pub use cases::{CaseChecker, check_case_files, check_pack_cases, run_cases};
 

@@ -103,15 +103,15 @@ pub struct TrialBudget {
 
 impl TrialBudget {
     pub fn new(scene: &Scene) -> Self {
-        Self::with(scene, WORK)
+        Self::of_work(scene, WORK)
     }
 
     /// For an answer that follows every keystroke.
     pub fn quick(scene: &Scene) -> Self {
-        Self::with(scene, QUICK_WORK)
+        Self::of_work(scene, QUICK_WORK)
     }
 
-    fn with(scene: &Scene, work: u64) -> Self {
+    fn of_work(scene: &Scene, work: u64) -> Self {
         fn list<'v>(of: &'v Value, name: &str) -> &'v [Value] {
             of.get(name).and_then(Value::as_list).unwrap_or_default()
         }

@@ -18,7 +18,7 @@ fn run(editor: &mut Editor, path: &Path, case: Option<&str>) -> Json {
     editor.ask("workspace/executeCommand", json!({ "command": "tapster.runCases", "arguments": [argument] }))
 }
 
-const CASES: &str = "kind = \"case\"\nversion = 2\n\n[given]\nrun = \"polite\"\n\n[[case]]\nname = \"good\"\nlists.blocks = [{ id = \"a\" }]\nexpect.lists.blocks = [{ id = \"a\", role = \"user\" }]\n\n[[case]]\nname = \"b\\\"ad\"\nlists.blocks = [{ id = \"a\" }]\nexpect.lists.blocks = [{ id = \"a\", role = \"system\" }]\n";
+const CASES: &str = "kind = \"case\"\nversion = 2\n\n[given]\nrun = \"polite\"\n\n[[case]]\nname = \"good\"\nlists.blocks = [{ id = \"a\" }]\nexpect.lists.blocks = [{ id = \"a\", role = \"user\" }]\n\n[[case]]\nname = \"b\\\"\\U0001F600\"\nlists.blocks = [{ id = \"a\" }]\nexpect.lists.blocks = [{ id = \"a\", role = \"system\" }]\n";
 
 const PASSES: &str = "kind = \"overlay\"\nversion = 2\nname = \"mine_rows\"\n\n[[program]]\nname = \"polite\"\nlist = \"blocks\"\n\n[[pass]]\nname = \"polite/role\"\ndo = \"set\"\nset = { role = \"user\" }\n\n[[pass]]\nname = \"polite/last\"\ndo = \"drop\"\nwhere = { role = \"none\" }\n";
 
@@ -33,7 +33,7 @@ fn a_case_is_run_from_its_lens_with_the_unsaved_text_of_its_rules() {
     let report = run(&mut editor, &path, None);
     assert_eq!((&report["passed"], &report["failed"]), (&json!(1), &json!(1)), "{report:#}");
     assert_eq!(editor.asked, ["workspace/codeLens/refresh"]);
-    assert!(editor.messages[0].starts_with("case `b\"ad`: "), "{:?}", editor.messages);
+    assert!(editor.messages[0].starts_with("case `b\"😀`: "), "{:?}", editor.messages);
     let all = ["6 Run all cases of this file: 1 of 2 passed", "6 Run: passed", "11 Run: failed (1 difference)"];
     assert_eq!(lenses(&mut editor, &path), all);
     // the other case is run by itself, and the first keeps its result
@@ -41,7 +41,7 @@ fn a_case_is_run_from_its_lens_with_the_unsaved_text_of_its_rules() {
     let outdated =
         ["6 Run all cases of this file", "6 Run: passed, before the last change", "11 Run: failed (1 difference), before the last change"];
     assert_eq!(lenses(&mut editor, &path), outdated);
-    run(&mut editor, &path, Some("b\"ad"));
+    run(&mut editor, &path, Some("b\"😀"));
     assert_eq!(lenses(&mut editor, &path)[1..], ["6 Run: passed, before the last change", "11 Run: passed"]);
     // rules that cannot be used
     editor.change(&rules, &PASSES.replace("set\"", "sett\""));
