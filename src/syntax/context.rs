@@ -108,8 +108,7 @@ pub struct CompileContext<'p> {
     pub(super) deepest: usize,
     /// How many branches of `if` enclose the current position.
     pub(super) branches: usize,
-    /// Where items are the elements of a field of an item: how many meanings `@` has outside of the elements. Expressions call the
-    /// innermost of these `item`.
+    /// Where items are the elements of a field of an item: how many meanings `@` has outside of the elements.
     pub outside_elements: Option<usize>,
     /// Finds the places of references in texts.
     places: source::PlaceFinder,
@@ -402,6 +401,16 @@ impl<'p> CompileContext<'p> {
     #[must_use]
     pub fn has_item(&self) -> bool {
         self.scope(0).is_some()
+    }
+
+    /// How many meanings `@` has up to the item that expressions call `item`: the one around the elements of a field, or around the
+    /// items of the innermost query or place.
+    pub(super) fn item_around(&self) -> Option<usize> {
+        self.outside_elements.or_else(|| {
+            let around = self.scopes.len().checked_sub(1)?;
+            // of a fact, only its own item
+            (self.scope(1).is_some() && !self.naming.is_around(around)).then_some(around)
+        })
     }
 
     /// Whether items here may have a field; reports an error if not.

@@ -361,9 +361,8 @@ impl ExpressionCompiler<'_, '_, '_> {
     /// A variable or a field, with plain steps behind it.
     fn name(&mut self, steps: &[String], at: usize) -> CompiledPart {
         let [first, rest @ ..] = steps else { return CompiledPart::of(Expr::Const(Value::Null)) };
-        // `item.role` beside the elements of a field of the item
         let is_variable = self.names.iter().any(|known| **known == *first);
-        let outside = self.cx.outside_elements.filter(|_| first == "item" && !is_variable);
+        let outside = self.cx.item_around().filter(|_| first == "item" && !is_variable);
         // the item as a whole
         let is_item = first == "this" && !is_variable;
         if is_item && rest.is_empty() && self.cx.has_item() {

@@ -38,7 +38,7 @@ pub const INFO: VerbInfo = VerbInfo {
         Term::defined(
             "into",
             "condition",
-            "instead of neighbours: each selected item is joined to the last item before it that meets this condition at that moment (`@outer.field` is the item that is joined). If there is none, the item stays",
+            "instead of neighbours: each selected item is joined to the last item before it that meets this condition at that moment (`item.field` and `@outer.field` are those of the item that is joined). If there is none, the item stays",
         ),
     ],
     cost: "the list and its text",
