@@ -414,14 +414,15 @@ impl TemplateStore for SqlStore {
 }
 
 /// Runs a future of a store to its end on this thread. All calls of a process share one runtime, so that connections
-/// stay usable from one call to the next.
+/// stay usable from one call to the next, and its own thread, which closes those that a call has left.
 ///
 /// # Panics
 /// If the system refuses a runtime, or if it is called from inside of a `tokio` runtime.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     #[expect(clippy::expect_used, reason = "a system that refuses an event queue can run no store")]
-    let runtime = RUNTIME.get_or_init(|| Builder::new_current_thread().enable_all().build().expect("the system refuses a runtime"));
+    let runtime =
+        RUNTIME.get_or_init(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("the system refuses a runtime"));
     runtime.block_on(future)
 }
 
