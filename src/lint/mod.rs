@@ -33,7 +33,7 @@ use crate::syntax::CompileContext;
 pub(crate) use mentioned::MentionedNames;
 pub(crate) use payload::check as payload;
 pub use scene::{SceneRules, SceneTypeError, TypeMismatch, UndeclaredPath};
-pub(crate) use typos::check as typos;
+pub(crate) use typos::{SchemaWords, check as typos};
 
 /// The rules of a pack, and what is known of them when they are checked.
 pub(crate) struct CheckedRules<'a> {

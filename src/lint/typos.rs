@@ -5,9 +5,10 @@
 //! That is a guess about rules that may be right, so it belongs to `tapster check` and not to every load. The schemas say
 //! which keys hold free texts, and which tables use another program's words (`x-free`).
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use serde_json::Value as Json;
 
 use crate::diag::{Code, Diagnostic, DocumentNode, NodeValue, Report, SourceId, Span, limits, source, suggest};
@@ -43,20 +44,18 @@ struct WordCount {
 struct WordCounter<'p> {
     pack: &'p Pack,
     language: &'p SchemaWords,
-    // in the order of the words, so that every run compares the same ones
-    words: BTreeMap<Arc<str>, WordCount>,
+    words: FxHashMap<Arc<str>, WordCount>,
     /// Words are only counted: they may be anything.
     foreign: bool,
     places: source::PlaceFinder,
 }
 
-/// Warns of words that are probably typos, except where something is reported already. `schemas` are those of rule files.
-pub(crate) fn check<'s>(pack: &Pack, schemas: impl Iterator<Item = &'s Json>, told: &Report, report: &mut Report) {
+/// Warns of words that are probably typos, except where something is reported already.
+pub(crate) fn check(pack: &Pack, language: &SchemaWords, told: &Report, report: &mut Report) {
     let spans: HashSet<(SourceId, u32)> = told.items().iter().filter_map(|d| d.span).map(|span| (span.source, span.start)).collect();
     // a reference is told with its `$`, a text with its quote
     let is_told = |at: Span| (0..=1).any(|more| spans.contains(&(at.source, at.start.saturating_sub(more))));
-    let language = &SchemaWords::of(schemas);
-    let mut count = WordCounter { pack, language, words: BTreeMap::new(), foreign: false, places: source::PlaceFinder::default() };
+    let mut count = WordCounter { pack, language, words: FxHashMap::default(), foreign: false, places: source::PlaceFinder::default() };
     let foreign_files = foreign_files(pack, language);
     for (table, rows) in &pack.tables {
         for row in rows.values() {
@@ -71,11 +70,14 @@ pub(crate) fn check<'s>(pack: &Pack, schemas: impl Iterator<Item = &'s Json>, to
     for (key, field) in &pack.values {
         count.field(key, field.key, &field.node);
     }
-    let known = count.words.iter().filter(|(word, seen)| word.len() >= SHORTEST_KNOWN && seen.times >= often(word.len()));
+    // in their order, so that every run compares the same ones
+    let mut words: Vec<(Arc<str>, WordCount)> = count.words.into_iter().collect();
+    words.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let known = words.iter().filter(|(word, seen)| word.len() >= SHORTEST_KNOWN && seen.times >= often(word.len()));
     let known: Vec<(&str, usize, u64)> = known.take(limits::RECORDED).map(|(word, seen)| (&**word, seen.times, letters(word))).collect();
-    let once = count.words.iter().filter(|(word, seen)| {
+    let once = words.iter().filter(|(word, seen)| {
         let is_rare = seen.times == 1 && word.len() >= SHORTEST_SLIP;
-        is_rare && !language.words.contains(&***word) && !PROPERTIES.contains(&&***word)
+        is_rare && !language.words.contains(&**word) && !PROPERTIES.contains(&&**word)
     });
     let mut slips: Vec<(Span, &str, &str, usize)> = Vec::new();
     for (word, seen) in once.take(limits::RECORDED) {
@@ -162,9 +164,9 @@ fn letters(word: &str) -> u64 {
     word.bytes().map(|byte| byte.to_ascii_lowercase()).filter(u8::is_ascii_lowercase).fold(0, |bits, byte| bits | 1 << (byte - b'a'))
 }
 
-/// What the schemas say about words.
+/// What the schemas of rule files say about words.
 #[derive(Default)]
-struct SchemaWords {
+pub(crate) struct SchemaWords {
     /// The words of the rule language itself: keys and values.
     words: HashSet<String>,
     /// Keys whose texts are prose, or words that are compared with nothing (`"x-free": "text"`).
@@ -178,7 +180,7 @@ struct SchemaWords {
 }
 
 impl SchemaWords {
-    fn of<'s>(schemas: impl Iterator<Item = &'s Json>) -> Self {
+    pub(crate) fn of<'s>(schemas: impl Iterator<Item = &'s Json>) -> Self {
         let mut language = Self::default();
         let mut open: Vec<&Json> = schemas.collect();
         while let Some(value) = open.pop() {

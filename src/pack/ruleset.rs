@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::artifact::Declarations;
 use crate::diag::{Code, Diagnostic, DiagnosticCode, Report, Severity, Sources, Span};
-use crate::lint::{self, CheckedRules, MentionedNames, SceneRules};
+use crate::lint::{self, CheckedRules, MentionedNames, SceneRules, SchemaWords};
 use crate::macros::MacroTable;
 use crate::model::pack::RulesFingerprint;
 use crate::model::{Pack, PackOptions};
@@ -326,8 +326,9 @@ impl Ruleset {
     /// it beside the [`warnings`](Self::warnings).
     #[must_use]
     pub fn suspicions(&self) -> Report {
+        static LANGUAGE: LazyLock<SchemaWords> = LazyLock::new(|| SchemaWords::of(Schemas::shipped().all()));
         let mut report = Report::default();
-        lint::typos(&self.parts.pack, Schemas::shipped().all(), &self.parts.warnings, &mut report);
+        lint::typos(&self.parts.pack, &LANGUAGE, &self.parts.warnings, &mut report);
         super::allow::apply_to_suspicions(&self.parts.unsettled, &self.parts.pack, &mut report);
         report
     }

@@ -222,6 +222,8 @@ pub struct PackNames {
     described: FxHashMap<String, BTreeSet<Box<str>>>,
     /// Fields by row type.
     pub fields: BTreeMap<Arc<str>, BTreeMap<Arc<str>, DeclaredName>>,
+    /// By field, its type if all row types that have it agree.
+    kinds: FxHashMap<Arc<str>, Option<ValueType>>,
     /// By row type and field, the row types of the elements that a list in the field has.
     pub element_rows: FxHashMap<FieldOfRow, Vec<Arc<str>>>,
     columns: FxHashMap<Arc<str>, FxHashSet<Arc<str>>>,
@@ -303,6 +305,10 @@ impl PackNames {
         let overlaid = names.fields.entry("overlaid".into()).or_default();
         for (cell, doc) in OVERLAID {
             overlaid.insert((*cell).into(), DeclaredName { kind: ValueType::Text, doc: (*doc).into() });
+        }
+        for (field, DeclaredName { kind, .. }) in names.fields.values().flatten() {
+            let agreed = names.kinds.entry(field.clone()).or_insert(Some(*kind));
+            *agreed = agreed.filter(|agreed| agreed == kind);
         }
         for option in pack.options.iter() {
             names.option(option);
@@ -485,7 +491,7 @@ impl PackNames {
         let kind = |fields: &BTreeMap<Arc<str>, DeclaredName>| fields.get(field).map(|declared| declared.kind);
         match types {
             Some(types) => agreed(types.iter().filter_map(|t| self.fields.get(t)).filter_map(kind)),
-            None => agreed(self.fields.values().filter_map(kind)),
+            None => self.kinds.get(field).copied().flatten(),
         }
     }
 

@@ -158,9 +158,7 @@ impl Project {
         self.found = found;
         match rules {
             Ok(rules) => {
-                if self.rules.as_ref().is_none_or(|known| known.fingerprint() != rules.fingerprint()) {
-                    self.schemas.clear();
-                }
+                self.schemas.clear();
                 self.rules = Some(rules);
                 self.merged = None;
             }

@@ -172,12 +172,12 @@ impl Pattern {
     }
 
     /// The same for a text of rules. One of rules that were tested is read when it is first used, and at nobody's expense: most
-    /// builds use few of the patterns of a pack.
+    /// builds use few of the patterns of a pack. Others are remembered, since rules are read again with each keystroke in an editor.
     ///
     /// # Errors
     /// As [`Pattern::parse`], unless the rules were tested.
     pub fn of_rules(text: &str, tested: bool) -> Result<Self, PatternError> {
-        if tested { Ok(Self(Arc::new(WrittenPattern { text: text.into(), compiled: OnceLock::new() }))) } else { Self::parse(text) }
+        if tested { Ok(Self(Arc::new(WrittenPattern { text: text.into(), compiled: OnceLock::new() }))) } else { cached(text) }
     }
 
     fn compiled(&self) -> &CompiledPattern {
@@ -429,10 +429,10 @@ pub fn replace_any(
     }))
 }
 
-/// Most patterns that [`cached`] remembers.
-const MOST_CACHED: usize = 512;
+/// Most patterns that [`cached`] remembers: more than a pack has.
+const MOST_CACHED: usize = 1024;
 
-/// [`Pattern::parse`], remembering what was compiled: for patterns that only become known while building.
+/// [`Pattern::parse`], remembering what was compiled.
 ///
 /// # Errors
 /// As [`Pattern::parse`].
