@@ -262,7 +262,10 @@ impl<'a> PackResolver<'a> {
         }
         let doc = match &mut self.checks {
             Some(checks) => read::read_unchecked(file, layer, self.sources, self.schemas, self.report, checks),
-            None => read::read(file, layer, self.sources, self.schemas, self.report),
+            None => match self.library.documents() {
+                Some(documents) => documents.read(file, layer, self.sources, self.schemas, self.report),
+                None => read::read(file, layer, self.sources, self.schemas, self.report),
+            },
         };
         if doc.is_none() {
             self.unread.add(&file.bytes);

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 #[cfg(not(rules_on_disk))]
 use include_dir::{Dir, include_dir};
 
+use super::DocumentMemory;
 use super::files::{self, PackFiles, RuleFile};
 use crate::diag::{Code, Diagnostic, Report};
 use crate::reading::KeyPlace;
@@ -120,6 +121,11 @@ pub trait PackLibrary {
     /// The files in the folder of a pack. A library that holds newer texts than the disk, as an editor does, gives those.
     fn read_folder(&self, folder: &Path, report: &mut Report) -> Option<PackFiles> {
         files::read_folder(folder, report)
+    }
+
+    /// What files held when they were read before, where the same rules are read again and again.
+    fn documents(&self) -> Option<&DocumentMemory> {
+        None
     }
 
     /// One file, as [`read_folder`](Self::read_folder) gives those of a folder.

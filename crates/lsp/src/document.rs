@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use lsp_types::{Position, TextDocumentContentChangeEvent, Uri};
 use tapster::diag::{Report, Sources};
+use tapster::machinery::pack::DocumentMemory;
 use tapster::machinery::pack::toml;
 
 use crate::address::path_of;
@@ -112,6 +113,8 @@ impl OpenDocument {
 #[derive(Debug, Default)]
 pub(crate) struct OpenDocuments {
     by_address: HashMap<String, OpenDocument>,
+    /// What files of packs held when they were last read, open ones and others.
+    pub(crate) files: DocumentMemory,
 }
 
 impl OpenDocuments {

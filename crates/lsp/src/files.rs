@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use tapster::diag::Report;
 use tapster::machinery::pack::files::{read_file, read_folder, shown};
 use tapster::machinery::pack::library::find_in;
-use tapster::machinery::pack::{PackFiles, PackLibrary, PackShelf, RuleFile};
+use tapster::machinery::pack::{DocumentMemory, PackFiles, PackLibrary, PackShelf, RuleFile};
 
 use crate::document::OpenDocuments;
 
@@ -49,6 +49,10 @@ impl PackLibrary for EditedPacks<'_> {
             }
         }
         Some(files)
+    }
+
+    fn documents(&self) -> Option<&DocumentMemory> {
+        Some(&self.documents.files)
     }
 
     fn read_file(&self, path: &Path, report: &mut Report) -> Option<RuleFile> {

@@ -91,9 +91,20 @@ pub struct Sources {
 impl Sources {
     /// Adds a text and returns its handle.
     pub fn add(&mut self, name: &str, layer: &str, text: &str) -> SourceId {
-        let id = SourceId(u32::try_from(self.list.len()).unwrap_or(u32::MAX));
-        self.list.push(Arc::new(Source { name: name.into(), layer: layer.into(), text: text.into(), lines: OnceLock::new() }));
+        let id = self.next_id();
+        self.share(Arc::new(Source { name: name.into(), layer: layer.into(), text: text.into(), lines: OnceLock::new() }));
         id
+    }
+
+    /// Adds a text of another run.
+    pub fn share(&mut self, source: Arc<Source>) {
+        self.list.push(source);
+    }
+
+    /// The handle that the next text will have.
+    #[must_use]
+    pub fn next_id(&self) -> SourceId {
+        SourceId(u32::try_from(self.list.len()).unwrap_or(u32::MAX))
     }
 
     /// The handles of all texts.
@@ -105,6 +116,12 @@ impl Sources {
     #[must_use]
     pub fn get(&self, id: SourceId) -> Option<&Source> {
         self.list.get(id.0 as usize).map(Arc::as_ref)
+    }
+
+    /// The same, to be kept.
+    #[must_use]
+    pub fn shared(&self, id: SourceId) -> Option<Arc<Source>> {
+        self.list.get(id.0 as usize).cloned()
     }
 
     /// The place where a span begins; `None` for a span of another run.
