@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use tapster::diag::{Code, Report, Sources, render};
+use tapster::diag::suggest::{help, is_one_off, is_slip_of_one, nearest};
+use tapster::diag::{Certainty, Code, Report, Sources, render};
 use tapster::machinery::pack::{Overlay, PackFiles, PackLibrary, PackShelf, RuleFile, Start};
 use tapster::{Ruleset, Scene};
 
@@ -260,4 +261,52 @@ fn one_run_tells_every_planted_mistake() {
     planted.sort_unstable();
     assert_eq!(planted.len(), 24);
     assert_eq!(found, planted, "{rejected}");
+}
+
+// The word that was probably meant.
+
+/// All words of up to so many letters.
+fn words(letters: &str, most: usize) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut longer = all.clone();
+    for _ in 0..most {
+        longer = longer.iter().flat_map(|word| letters.chars().map(move |letter| format!("{word}{letter}"))).collect();
+        all.extend(longer.iter().cloned());
+    }
+    all
+}
+
+#[test]
+fn one_edit_is_what_the_distance_says() {
+    let words = words("abA", 4);
+    for written in &words {
+        for known in &words {
+            // the nearest word to one of up to five letters is at most one edit away, in any letter case
+            let is_near = nearest(written, [known.as_str()]).is_some() && !written.eq_ignore_ascii_case(known);
+            assert_eq!(is_one_off(written, known), is_near, "{written} {known}");
+        }
+    }
+}
+
+#[test]
+fn a_word_is_certain_if_no_other_is_near() {
+    let certainty = |word: &str, known: &[&str]| nearest(word, known.iter().copied()).map(|near| near.certainty);
+    assert_eq!(certainty("scenaro", &["scenario", "system"]), Some(Certainty::Certain));
+    assert_eq!(certainty("slot_c", &["slot_a", "slot_b"]), Some(Certainty::Possible), "two words are near");
+    assert_eq!(certainty("unheard", &["scenario"]), None);
+    let told = help("dpeth", ["depth", "role"]).unwrap_or_default();
+    assert_eq!(told.text, "did you mean `depth`?");
+    let near = told.suggestion.map(|near| (near.word, near.replacement, near.certainty));
+    assert_eq!(near, Some(("dpeth".to_owned(), "depth".to_owned(), Certainty::Certain)));
+}
+
+#[test]
+fn a_last_letter_is_lost_where_no_other_word_is_likely() {
+    for (written, known) in [("conten", "content"), ("messag", "message"), ("descriptio", "description")] {
+        assert!(is_slip_of_one(written, known), "{written}");
+    }
+    for (written, known) in [("slot", "slots"), ("place", "placed"), ("throw", "thrown"), ("local", "locale"), ("rol", "role")] {
+        assert!(!is_slip_of_one(written, known), "{written}");
+    }
+    assert!(!is_slip_of_one("content", "conten"), "the longer one is no slip");
 }

@@ -45,6 +45,7 @@ mod support;
 mod tasks;
 mod template_render;
 mod text;
+mod text_utils;
 mod tidy;
 mod token_tables;
 mod tools;

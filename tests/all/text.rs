@@ -773,3 +773,36 @@ mod ground {
         }
     }
 }
+
+mod keys {
+    use std::sync::Arc;
+
+    use tapster::diag::limits::CACHE_BYTES;
+    use tapster::machinery::text::keys::{KeyEdge, KeyLookup, KeySets, SearchKey};
+
+    /// What is remembered of a text keeps the text itself, of which others are asked to be equal.
+    #[test]
+    fn texts_that_are_asked_for_stay_and_the_rest_is_forgotten() {
+        let sets = KeySets::default();
+        let is_in = |text: &Arc<str>| {
+            let mut lookup = KeyLookup::default();
+            let (key, _) = lookup.key(SearchKey { text: "lamp".into(), case: true, edge: KeyEdge::None });
+            lookup.compile(&sets).unwrap();
+            lookup.read(0, std::slice::from_ref(text), &sets);
+            lookup.found(key, 0, 1).is_some()
+        };
+        let is_kept = |text: &Arc<str>| Arc::strong_count(text) > 1;
+        let kept: Arc<str> = "a lamp".into();
+        assert!(is_in(&kept) && is_kept(&kept));
+        let large: Vec<Arc<str>> = ["a", "b", "c", "d", "e", "f"].map(|letter| letter.repeat(CACHE_BYTES / 2).into()).into();
+        for text in &large {
+            assert!(!is_in(text) && is_kept(text));
+            // found again, not searched again: that would keep this text instead
+            let same: Arc<str> = (*kept).into();
+            assert!(is_in(&same) && is_kept(&kept) && !is_kept(&same));
+        }
+        let held: usize = large.iter().filter(|text| is_kept(text)).map(|text| text.len()).sum();
+        assert!(held <= 2 * CACHE_BYTES, "{held}");
+        assert!(!is_kept(&large[0]));
+    }
+}

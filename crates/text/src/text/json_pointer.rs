@@ -206,39 +206,3 @@ fn element<'a>(list: &'a [Json], token: &str, depth: usize) -> Result<Option<&'a
     // an index that is too large for a number is one of a list that nobody has
     Ok(token.parse::<usize>().ok().and_then(|n| list.get(n)))
 }
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::{JsonPointer, PointerError, escape};
-
-    #[test]
-    fn a_bad_fragment_says_where() {
-        let fails = |text: &str| JsonPointer::from_fragment(text).err();
-        assert_eq!(fails("#/a%2"), Some(PointerError::BadPercentEncoding(3)));
-        assert_eq!(fails("#/%zz"), Some(PointerError::BadPercentEncoding(2)));
-        assert_eq!(fails("#/a%20%FFb"), Some(PointerError::BadPercentEncoding(6)));
-        assert_eq!(fails("#a"), Some(PointerError::NoLeadingSlash));
-        assert_eq!(fails(""), Some(PointerError::NoLeadingHash));
-    }
-
-    #[test]
-    fn what_is_built_is_read_again() {
-        for token in ["", "a/b", "m~n", "~1", "é ", "\"%", "0", "#"] {
-            let pointer = JsonPointer::of([token, "x"]);
-            assert_eq!(JsonPointer::parse(&pointer.to_string()).as_ref(), Ok(&pointer));
-            assert_eq!(JsonPointer::from_fragment(&pointer.to_fragment()).as_ref(), Ok(&pointer));
-            assert!(pointer.to_fragment().is_ascii(), "{}", escape(token));
-        }
-    }
-
-    #[test]
-    fn what_serde_json_finds_is_found() {
-        let document = json!({ "a": [1, { "": [[], "x"] }], "~": { "/": null } });
-        for text in ["", "/a", "/a/0", "/a/1//1", "/~0/~1", "/a/2", "/a/01", "/a/+1", "/b", "/a/0/x", "/a/-"] {
-            let ours = JsonPointer::parse(text).and_then(|pointer| pointer.get(&document)).ok();
-            assert_eq!(ours, document.pointer(text), "{text}");
-        }
-    }
-}

@@ -19,15 +19,3 @@ pub fn loose_name(name: &str) -> String {
     }
     out
 }
-
-#[cfg(test)]
-mod tests {
-    use super::loose_name;
-
-    #[test]
-    fn runs_become_one_mark() {
-        for (name, loose) in [(" Show  -Form ", "show_form"), ("UI.Toast", "ui.toast"), ("a_b", "a_b"), ("-x-", "_x_"), ("", "")] {
-            assert_eq!(loose_name(name), loose, "{name}");
-        }
-    }
-}

@@ -34,34 +34,3 @@ fn merged(target: Option<&Value>, patch: &Value, depth: usize) -> Value {
     }
     Value::map(out)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Value, merge_patch};
-
-    /// The examples of RFC 7396, appendix A.
-    #[test]
-    fn as_the_standard_says() {
-        let cases = [
-            (r#"{"a":"b"}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
-            (r#"{"a":"b"}"#, r#"{"b":"c"}"#, r#"{"a":"b","b":"c"}"#),
-            (r#"{"a":"b"}"#, r#"{"a":null}"#, "{}"),
-            (r#"{"a":"b","b":"c"}"#, r#"{"a":null}"#, r#"{"b":"c"}"#),
-            (r#"{"a":["b"]}"#, r#"{"a":"c"}"#, r#"{"a":"c"}"#),
-            (r#"{"a":"c"}"#, r#"{"a":["b"]}"#, r#"{"a":["b"]}"#),
-            (r#"{"a":{"b":"c"}}"#, r#"{"a":{"b":"d","c":null}}"#, r#"{"a":{"b":"d"}}"#),
-            (r#"{"a":[{"b":"c"}]}"#, r#"{"a":[1]}"#, r#"{"a":[1]}"#),
-            (r#"["a","b"]"#, r#"["c","d"]"#, r#"["c","d"]"#),
-            (r#"{"a":"b"}"#, r#"["c"]"#, r#"["c"]"#),
-            (r#"{"a":"foo"}"#, "null", "null"),
-            (r#"{"a":"foo"}"#, r#""bar""#, r#""bar""#),
-            (r#"{"e":null}"#, r#"{"a":1}"#, r#"{"e":null,"a":1}"#),
-            ("[1,2]", r#"{"a":"b","c":null}"#, r#"{"a":"b"}"#),
-            ("{}", r#"{"a":{"bb":{"ccc":null}}}"#, r#"{"a":{"bb":{}}}"#),
-        ];
-        let read = |text: &str| Value::from(&serde_json::from_str::<serde_json::Value>(text).unwrap_or_default());
-        for (target, patch, result) in cases {
-            assert_eq!(merge_patch(&read(target), &read(patch)).to_json().to_string(), result, "{target} with {patch}");
-        }
-    }
-}

@@ -116,9 +116,6 @@ impl<'a> ZoneScan<'a> {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 // Kinds of zones, and the parts that a text is cut into.
 
 /// A kind of zone.

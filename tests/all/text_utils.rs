@@ -1,8 +1,88 @@
-//! What the recorded cases do not show: hostile texts, options, and that nothing is lost.
+//! The tools for texts that an application needs beside the rules, where the recorded cases show too little: language tags,
+//! JSON Pointers, and zones that stay as they are, of hostile texts too.
 
 use std::fmt::Write as _;
 
-use super::{PlaceholderProblem, VerbatimMasker, Zone};
+use serde_json::json;
+use tapster::text_utils::{
+    JsonPointer, LanguageTag, LanguageTagError, PlaceholderProblem, PointerError, VerbatimMasker, Zone, escape_pointer_token,
+};
+
+fn code_of_tag(text: &str) -> &'static str {
+    LanguageTag::parse(text).map_or_else(LanguageTagError::code, |_| "ok")
+}
+
+/// The examples of RFC 5646, appendix A, that are well-formed by syntax, and those that are not.
+#[test]
+fn language_tags_of_the_standard_are_read() {
+    let well_formed = [
+        "de",
+        "fr",
+        "ja",
+        "zh-Hant",
+        "sr-Cyrl",
+        "zh-cmn-Hans-CN",
+        "cmn-Hans-CN",
+        "zh-yue-HK",
+        "sl-rozaj-biske",
+        "de-CH-1901",
+        "hy-Latn-IT-arevela",
+        "es-419",
+        "de-CH-x-phonebk",
+        "az-Arab-x-AZE-derbend",
+        "qaa-Qaaa-QM-x-southern",
+        "en-US-u-islamcal",
+        "zh-CN-a-myext-x-private",
+        "en-a-myext-b-another",
+    ];
+    for tag in well_formed {
+        let lower = tag.to_lowercase();
+        assert_eq!(code_of_tag(tag), "ok", "{tag}");
+        assert_eq!(LanguageTag::parse(&lower), LanguageTag::parse(&tag.to_uppercase()), "{tag}");
+    }
+    assert_eq!(["de-419-DE", "a-DE", "ar-a-aaa-b-bbb-a-ccc"].map(code_of_tag), ["malformed", "malformed", "duplicate_singleton"]);
+}
+
+#[test]
+fn the_first_mistake_of_a_language_tag_is_told() {
+    let cases =
+        [("", "empty"), ("-", "empty_subtag"), ("é--", "invalid_character"), ("en--abcdefghi", "empty_subtag"), ("en-", "empty_subtag")];
+    for (text, kind) in cases {
+        assert_eq!(code_of_tag(text), kind, "{text}");
+    }
+    assert_eq!(code_of_tag("de-1901-1901-a-bb-a-cc"), "duplicate_variant");
+    assert_eq!(LanguageTag::parse_lenient(" sr_latn_rs\n").map(|tag| tag.tag).as_deref(), Ok("sr-Latn-RS"));
+    assert_eq!(LanguageTag::parse_lenient(" ").map_err(LanguageTagError::code).err(), Some("empty"));
+}
+
+#[test]
+fn a_bad_fragment_says_where() {
+    let fails = |text: &str| JsonPointer::from_fragment(text).err();
+    assert_eq!(fails("#/a%2"), Some(PointerError::BadPercentEncoding(3)));
+    assert_eq!(fails("#/%zz"), Some(PointerError::BadPercentEncoding(2)));
+    assert_eq!(fails("#/a%20%FFb"), Some(PointerError::BadPercentEncoding(6)));
+    assert_eq!(fails("#a"), Some(PointerError::NoLeadingSlash));
+    assert_eq!(fails(""), Some(PointerError::NoLeadingHash));
+}
+
+#[test]
+fn pointers_that_are_built_are_read_again() {
+    for token in ["", "a/b", "m~n", "~1", "é ", "\"%", "0", "#"] {
+        let pointer = JsonPointer::of([token, "x"]);
+        assert_eq!(JsonPointer::parse(&pointer.to_string()).as_ref(), Ok(&pointer));
+        assert_eq!(JsonPointer::from_fragment(&pointer.to_fragment()).as_ref(), Ok(&pointer));
+        assert!(pointer.to_fragment().is_ascii(), "{}", escape_pointer_token(token));
+    }
+}
+
+#[test]
+fn pointers_lead_where_those_of_serde_json_lead() {
+    let document = json!({ "a": [1, { "": [[], "x"] }], "~": { "/": null } });
+    for text in ["", "/a", "/a/0", "/a/1//1", "/~0/~1", "/a/2", "/a/01", "/a/+1", "/b", "/a/0/x", "/a/-"] {
+        let ours = JsonPointer::parse(text).and_then(|pointer| pointer.get(&document)).ok();
+        assert_eq!(ours, document.pointer(text), "{text}");
+    }
+}
 
 /// The zones of a text as `kind:raw`.
 fn zones(text: &str) -> Vec<String> {
