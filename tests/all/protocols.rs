@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value as Json, json};
+use tapster::machinery::text::loose_name::loose_name;
 use tapster::{Plan, Ruleset, Scene, Value, build};
-use tapster_client::directives::{DirectiveRegistry, DirectiveReport, DirectiveRequest, DirectiveRunner, Directives};
+use tapster_client::directives::{DirectiveReadError, DirectiveRegistry, DirectiveReport, DirectiveRequest, DirectiveRunner, Directives};
 use tapster_client::{
     self as run, Body, BoxFuture, Delta, IncomingAnswer, OutgoingRequest, PromptRunner, Reply, RunError, RunnerConfig, Transport,
     TransportError,
@@ -274,4 +275,91 @@ fn the_language_is_asked_for_once() {
 
 fn config_off(rules: &Ruleset) -> RunnerConfig {
     config(rules, &json!({}))
+}
+
+#[test]
+fn all_mistakes_of_a_registry_are_told_in_order() {
+    let registry = json!({
+        "instructions": 1,
+        "types": [
+            { "type": "a", "aliases": ["x", 2], "payload": { "type": "nothing" } },
+            { "type": " ", "payload": [] },
+            { "type": "B", "aliases": ["X", "b"], "colour": "red" },
+            7,
+        ],
+    });
+    let told: Vec<_> = DirectiveRegistry::parse(&registry).err().unwrap_or_default();
+    let told: Vec<_> = told.iter().map(|p| format!("{} {}", p.code, p.at)).collect();
+    let expected = [
+        "invalid_type /instructions",
+        "invalid_type /types/0/aliases/1",
+        "invalid_schema /types/0/payload",
+        "required /types/1/type",
+        "invalid_type /types/1/payload",
+        "name_collision /types/2/aliases/0",
+        "unknown_key /types/2/colour",
+        "invalid_type /types/3",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn names_are_found_loosely() {
+    let registry = json!({ "types": [{ "type": "ui.show_form", "aliases": ["form", "show-form"] }, { "type": "other" }] });
+    let registry = DirectiveRegistry::parse(&registry).unwrap();
+    for name in ["ui.show_form", "form", " Show form", "SHOW--form"] {
+        assert_eq!(registry.find(name).map(|kind| kind.name.as_str()), Some("ui.show_form"), "{name}");
+    }
+    assert!(registry.find("show").is_none());
+    for (name, loose) in [(" Show  -Form ", "show_form"), ("UI.Toast", "ui.toast"), ("a_b", "a_b"), ("-x-", "_x_"), ("", "")] {
+        assert_eq!(loose_name(name), loose, "{name}");
+    }
+}
+
+/// How the directives of these tests are read, with a bound on the bytes of a reply.
+fn reader(most: usize) -> Directives {
+    let request = DirectiveRequest { values: Map::from_iter([("max_bytes".to_owned(), json!(most))]), ..toast() };
+    Directives::new(&config(&contract(), &json!({})), &plan(&[]), &request).unwrap()
+}
+
+#[test]
+fn the_envelope_of_a_reply_is_found() {
+    let reader = reader(200_000);
+    let told = |text: &str| match reader.read(text) {
+        Ok(reply) => {
+            let codes = reply.warnings.iter().map(|warning| warning.code.as_str()).collect::<Vec<_>>().join(" ");
+            format!("{} | {} | {codes}", reply.assistant_text, reply.directives.len())
+        }
+        Err(error) => error.code().to_owned(),
+    };
+    for (text, read) in [
+        // commas behind last elements are left out
+        ("{\"assistant_text\": \"a,}\\\",]\", \"directives\": [{\"type\": \"toast\"},\n ],}", "a,}\",] | 1 | lenient_json"),
+        (r#"so: {"directives": [{},],} yes"#, " | 0 | lenient_json assistant_text_missing type_missing"),
+        (r#"{"directives": [1,,]}"#, "no_json"),
+        ("[1,]", "not_an_object"),
+        // the first object with a key counts, or else the first one; what is inside another is none
+        (r#"{"a": {"assistant_text": "x"}} {"b": 2}"#, "envelope_invalid"),
+        (r#"{x {"assistant_text": "x"} y}"#, "x | 0 | directives_missing"),
+        (r#"{"a": 1} {"b": 2} {"assistant_text": "x"}"#, "x | 0 | directives_missing"),
+        (r#"{ "a": oops {"b": 1} }"#, "envelope_invalid"),
+        ("{\"assistant_text\": \"x\"}\n```json\n{\"directives\": []}\n```", " | 0 | assistant_text_missing"),
+        ("```json\n{\"directives\": []}\n", " | 0 | assistant_text_missing"),
+        ("~~~~\n~~~\n{\"directives\": []}\n~~~~\n{\"assistant_text\": \"x\"}", " | 0 | assistant_text_missing"),
+        (r#"He said "{ and {"assistant_text": "}"}"#, "} | 0 | directives_missing"),
+        (" \u{feff} \n", "empty_reply"),
+    ] {
+        assert_eq!(told(text), read, "{text}");
+    }
+}
+
+#[test]
+fn hostile_replies_are_read_in_bounded_time() {
+    let bounded = reader(400_000);
+    for unit in ["{\"", "{\"a\":", "{", "}", "{\"a\":[", "```\n", "{\"a\":1,}", "\\\"", "{,", "[", "{\"a\":\"{"] {
+        let text = unit.repeat(300_000 / unit.len());
+        let _ = bounded.read(&format!("x {text}"));
+        let _ = bounded.read(&text);
+    }
+    assert_eq!(reader(4).read("12345").unwrap_err(), DirectiveReadError::TooLarge(4));
 }
