@@ -151,17 +151,3 @@ pub(super) fn complete_references(definition: &mut Value, file: &str) {
         }
     });
 }
-
-#[cfg(test)]
-mod tests {
-    use super::ROWS;
-    use crate::pack::schemas::Schemas;
-
-    #[test]
-    fn declared_rows_have_a_schema() {
-        for (name, _) in ROWS.iter().copied().flatten().copied().flatten() {
-            let has = Schemas::shipped().all().any(|schema| schema.pointer(&format!("/definitions/{name}")).is_some());
-            assert!(has, "no schema has a definition `{name}` with `x-row`");
-        }
-    }
-}

@@ -619,16 +619,3 @@ impl Env<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Arc, Value, says_null};
-
-    #[test]
-    fn only_a_null_that_is_there_counts() {
-        let value = Value::from(&serde_json::json!({ "a": { "b": null, "c": 0 } }));
-        let asks = |path: &str| says_null(&value, &path.split('.').map(Arc::from).collect::<Vec<_>>());
-        assert!(asks("a.b"));
-        assert!(!asks("a.c") && !asks("a.d") && !asks("a.b.c"));
-    }
-}

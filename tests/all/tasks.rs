@@ -265,3 +265,109 @@ fn work_on_sources_is_bounded() {
     // each of these loops wants a list of its own
     assert_eq!(of(400).unwrap_err().kind(), &ErrorKind::Bound);
 }
+
+/// Checks which elements the steps of a source leave of a list, by their number `n`, for each table of arguments.
+fn steps_leave(steps: &str, list: &Json, cases: &[(Json, &str)]) {
+    let task = format!(
+        r#"
+kind = "task"
+version = 1
+[[task]]
+name = "steps"
+[[source]]
+name = "steps/list"
+args = {{ start = "number", end = "number", order = "text", limit = "number", window = "table" }}
+value = "$data.list"
+list = [{steps}]
+"#
+    );
+    let message = |content: &str| json!({ "kind": "message", "role": "user", "content": content });
+    let given = |args: &Json| json!({ "kind": "forEach", "source": { "source": "list", "args": args }, "map": [message("{{item.n}}")] });
+    let plan: Vec<Json> = cases.iter().flat_map(|(args, _)| [message("then"), given(args)]).collect();
+    let template = template("steps", "base", &json!(plan)).to_string();
+    let plan = built_with(&[("steps.toml", &task), ("t.json", &template)], &json!({ "template": "t", "data": { "list": list } })).unwrap();
+    let text = text(&plan).replace('|', "\n");
+    let left: Vec<String> = text.split("then").skip(1).map(|left| left.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+    for ((args, expected), left) in cases.iter().zip(&left) {
+        assert_eq!(left, expected, "{steps} of {list} with {args}");
+    }
+    assert_eq!(left.len(), cases.len());
+}
+
+/// Elements numbered from 1, in chapters of these numbers.
+fn chapters(numbers: &[i64]) -> Json {
+    (1..).zip(numbers).map(|(n, chapter)| json!({ "n": n, "chapter": chapter })).collect()
+}
+
+#[test]
+fn windows_count_from_both_ends_and_grow() {
+    let window = |wanted: Json| json!({ "window": wanted });
+    let step = r#"{ window = "window", by = "chapter" }"#;
+    steps_leave(
+        step,
+        &chapters(&[1, 1, 2, 2, 3, 3]),
+        &[
+            (json!({}), "1 2 3 4 5 6"),
+            (window(json!({ "from": 0 })), "5 6"),
+            (window(json!({ "from": -1 })), "3 4 5 6"),
+            (window(json!({ "from": -1, "to": -1 })), "3 4"),
+            (window(json!({ "from": 1, "to": 2 })), "1 2 3 4"),
+            (window(json!({ "to": -9 })), "1 2"),
+            (window(json!({ "from": 0, "to": -2 })), "1 2 3 4 5 6"),
+            // group by group, to the least size
+            (window(json!({ "from": 0, "least": 3 })), "3 4 5 6"),
+            (window(json!({ "from": 1, "to": 1, "least": 3 })), "1 2 3 4"),
+            (window(json!({ "from": 0, "least": 99 })), "1 2 3 4 5 6"),
+            (window(json!({ "from": 3, "to": -1, "least": 5 })), "1 2 3 4 5 6"),
+        ],
+    );
+    // a number without a group means the next one
+    steps_leave(step, &chapters(&[1, 4, 5]), &[(window(json!({ "from": -2 })), "2 3")]);
+    // there is nothing before the only group
+    let before = [
+        (window(json!({ "from": -2, "to": -1 })), ""),
+        (window(json!({ "from": 0 })), "1 2"),
+        (window(json!({ "from": -2, "to": -1, "least": 1 })), "1 2"),
+    ];
+    steps_leave(step, &chapters(&[3, 3]), &before);
+    steps_leave(step, &chapters(&[]), &[(window(json!({ "from": 0 })), "")]);
+}
+
+#[test]
+fn ranges_and_limits_are_cut_as_slices_are() {
+    let three = chapters(&[1, 1, 1]);
+    let ranges = [
+        (json!({}), "1 2 3"),
+        (json!({ "start": 1 }), "2 3"),
+        (json!({ "start": -2 }), "2 3"),
+        (json!({ "start": -9, "end": 99 }), "1 2 3"),
+        (json!({ "end": 0 }), "1"),
+        (json!({ "start": 2, "end": 0 }), ""),
+        // the index before the first one counts from the end again
+        (json!({ "end": -5 }), "1 2"),
+        (json!({ "end": -4 }), ""),
+    ];
+    steps_leave(r#"{ range = ["start", "end"] }"#, &three, &ranges);
+    let limit = |limit: Json| json!({ "limit": limit });
+    let first = [
+        (limit(json!(2)), "1 2"),
+        (limit(json!(0)), ""),
+        (limit(json!(1.9)), "1"),
+        (limit(json!(-1)), "1 2"),
+        (limit(json!("2")), "1 2 3"),
+    ];
+    steps_leave(r#"{ limit = "limit" }"#, &three, &first);
+    steps_leave(r#"{ limit = "limit", least = 0 }"#, &three, &[(limit(json!(-1)), "")]);
+    let last = [(limit(json!(2)), "2 3"), (limit(json!(0)), "1 2 3"), (limit(json!(0.5)), "1 2 3"), (limit(json!(-1)), "2 3")];
+    steps_leave(r#"{ limit = "limit", from = "last", zero = "all" }"#, &three, &last);
+}
+
+#[test]
+fn order_turns_round_or_sorts_by_a_field() {
+    let turned = [(json!({ "limit": 2 }), "3 2"), (json!({ "order": "asc" }), "1 2 3"), (json!({ "order": null }), "1 2 3")];
+    steps_leave(r#"{ order = "order", default = "desc" }, { limit = "limit" }"#, &chapters(&[1, 1, 1]), &turned);
+    // stably, and elements without a number come last
+    let list = json!([{ "n": 1, "by": 1 }, { "n": 2, "by": 3 }, { "n": 3 }, { "n": 4, "by": 3 }]);
+    let sorted = [(json!({ "order": "asc" }), "1 2 4 3"), (json!({ "order": "desc" }), "2 4 1 3")];
+    steps_leave(r#"{ order = "order", by = "by" }"#, &list, &sorted);
+}
