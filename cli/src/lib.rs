@@ -167,13 +167,3 @@ fn lower_limit(resource: Resource, most: u64) {
         let _ = setrlimit(resource, limit);
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    #[test]
-    fn flags_do_not_clash() {
-        super::Cli::command().debug_assert();
-    }
-}

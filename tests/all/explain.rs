@@ -23,7 +23,7 @@ fn markup(page: &str) -> String {
 }
 
 fn hostile() -> serde_json::Value {
-    let bad = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u{202E}\u{0007}' onfocus='alert(1)\" {{char}}";
+    let bad = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\u{202E}\u{0007}\u{200B}' onfocus='alert(1)\" {{char}}";
     json!({ "pack": "sillytavern-exact", "now": "2026-01-31T00:13:00Z", "persona": bad, "message": bad, "scene": {
         "names": { "char": "</title><b>" },
         "card": { "description": bad, "personality": bad },
@@ -36,10 +36,11 @@ fn hostile() -> serde_json::Value {
 fn a_hostile_card_is_shown_and_does_nothing() {
     let page = page(&hostile());
     let markup = markup(&page);
-    for piece in ["<script", "<img", "<b>", "onerror=alert(1)>", "\u{202E}", "\u{0007}"] {
+    for piece in ["<script", "<img", "<b>", "onerror=alert(1)>", "\u{202E}", "\u{0007}", "\u{200B}", "' onfocus"] {
         assert!(!markup.contains(piece), "`{}` stands in the page", piece.escape_debug());
     }
-    assert!(markup.contains("&lt;/script&gt;&lt;script&gt;alert(1)") && markup.contains("⟨U+202E⟩"));
+    assert!(markup.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
+    assert!(markup.contains("⟨U+202E⟩⟨U+0007⟩⟨U+200B⟩&#39; onfocus=&#39;alert(1)&quot;"));
     assert_eq!(page.matches("<script>").count(), 1);
 }
 

@@ -237,28 +237,3 @@ fn are_same_values(before: &Value, after: &Value) -> bool {
         _ => before == after,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    fn is_same(before: &str, after: &str) -> bool {
-        super::means_the_same(&before.parse().unwrap(), &after.parse().unwrap())
-    }
-
-    #[test]
-    fn order_counts_but_in_rows_and_before_the_first_header() {
-        assert!(is_same("a = 1\nb = nan\n", "b = nan\na = 1\n"));
-        assert!(is_same("[[a]]\nx = 1\ny = { z = 1 }\n", "[[a]]\ny.z = 1\nx = 1\n"));
-        assert!(!is_same("[a]\nx = 1\ny = 2\n", "[a]\ny = 2\nx = 1\n"));
-        assert!(!is_same("[[a]]\ns = { x = 1, y = 2 }\n", "[[a]]\ns = { y = 2, x = 1 }\n"));
-        assert!(!is_same("[[a]]\ns = [{ x = 1, y = 2 }]\n", "[[a]]\ns = [{ y = 2, x = 1 }]\n"));
-    }
-
-    #[test]
-    fn values_count() {
-        assert!(!is_same("a = 1\n", "a = 1.0\n"));
-        assert!(!is_same("a = 0.0\n", "a = -0.0\n"));
-        assert!(!is_same("a = [1]\n", "a = [1, 1]\n"));
-        assert!(!is_same("a = 1\n", "a = 1\nb = 1\n"));
-        assert!(!is_same("a = \"x\"\n", "a = \"x \"\n"));
-    }
-}
