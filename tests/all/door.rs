@@ -389,3 +389,68 @@ fn sessions_live_in_the_store_alone() {
     assert_eq!(status, 422);
     assert!(answer["diagnostics"][0]["message"].as_str().unwrap().contains("bas"), "{answer}");
 }
+
+mod diff {
+    use serde_json::Value as Json;
+    use tapster::{Plan, Value};
+    use tapster_door::diff::prompts::{BuiltPrompt, PromptDiff};
+    use tapster_door::diff::rules::{DiffStep, RuleDiff, diff_steps};
+
+    fn steps(was: &str, is: &str) -> String {
+        let (a, b): (Vec<char>, Vec<char>) = (was.chars().collect(), is.chars().collect());
+        let step = |step: DiffStep| match step {
+            DiffStep::Same(_, n) => b[n].to_string(),
+            DiffStep::Gone(n) => format!("-{}", a[n]),
+            DiffStep::New(n) => format!("+{}", b[n]),
+        };
+        diff_steps(&a, &b).into_iter().map(step).collect()
+    }
+
+    #[test]
+    fn as_much_as_possible_stays() {
+        assert_eq!(steps("abcd", "abcd"), "abcd");
+        assert_eq!(steps("abcd", "acxd"), "a-bc+xd");
+        assert_eq!(steps("", "ab"), "+a+b");
+        assert_eq!(steps("ab", ""), "-a-b");
+        assert_eq!(steps("aXbYc", "abc"), "a-Xb-Yc");
+        assert_eq!(steps("aa", "aaa"), "aa+a");
+    }
+
+    #[test]
+    fn long_lists_without_anything_in_common_are_replaced() {
+        let (a, b): (Vec<u32>, Vec<u32>) = ((0..10_000).collect(), (20_000..30_000).collect());
+        assert_eq!(diff_steps(&a, &b).len(), 20_000);
+    }
+
+    /// A prompt of blocks without ids.
+    fn prompt<T: ToString>(texts: impl IntoIterator<Item = T>) -> BuiltPrompt {
+        let block = |text: T| {
+            let fields = Value::from(&serde_json::json!({ "role": "user", "text": text.to_string() }));
+            tapster::model::PlanBlock { fields, tokens: 0, history: Vec::new() }
+        };
+        let plan = Plan { blocks: texts.into_iter().map(block).collect(), ..Plan::default() };
+        BuiltPrompt { rules: crate::support::BASE.clone(), plan, payload: Json::Null, request: Json::Null, warnings: Vec::new() }
+    }
+
+    /// What became of each block, with its place before and now.
+    fn changes(was: &BuiltPrompt, is: &BuiltPrompt) -> Vec<String> {
+        let diff = PromptDiff::of(was, is, &RuleDiff::default());
+        let place =
+            |view: &Option<_>| view.as_ref().map_or("-".to_owned(), |view: &tapster_door::diff::prompts::BlockView| view.index.to_string());
+        diff.blocks.iter().map(|change| format!("{} {} {}", change.what.word(), place(&change.was), place(&change.is))).collect()
+    }
+
+    #[test]
+    fn a_changed_block_is_the_first_one_between_the_same_blocks() {
+        let told = changes(&prompt(["a", "b", "kept", "c", "d"]), &prompt(["x", "kept", "y", "z", "w"]));
+        assert_eq!(told, ["gone 1 -", "changed 0 0", "changed 3 2", "changed 4 3", "new - 4"]);
+    }
+
+    /// Each block is looked up once, or this would take long.
+    #[test]
+    fn many_blocks_in_another_order_are_found_again() {
+        let told = changes(&prompt((0..5_000).map(|n| n / 2)), &prompt((0..5_000).rev().map(|n| n / 2)));
+        assert_eq!((told.len(), told[0].as_str()), (5_000, "moved 4998 0"));
+        assert!(told.iter().all(|change| change.starts_with("moved")));
+    }
+}

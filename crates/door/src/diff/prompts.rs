@@ -447,36 +447,3 @@ fn pointers(was: &Json, is: &Json, at: String, depth: usize, out: &mut Vec<(Stri
         _ => out.push((at, Some(was.clone()), Some(is.clone()))),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-
-    use super::{BlockPosition, pair_blocks};
-
-    #[test]
-    fn the_first_block_that_looks_the_same_is_taken() {
-        let (mut gone, mut come) = (vec![(0, 0), (1, 0), (2, 5), (3, 5)], vec![(4, 0), (6, 5), (8, 5), (9, 5)]);
-        let mut pairs = Vec::new();
-        // even numbers look the same where as many blocks stand in front of them, and odd ones look like nothing
-        let look = |(n, gap): BlockPosition| (n % 2 == 0).then_some(gap);
-        pair_blocks(&mut gone, &mut come, look, look, &mut |was: BlockPosition, is: BlockPosition| pairs.push((was.0, is.0)));
-        assert_eq!(pairs, [(0, 4), (2, 6)]);
-        assert_eq!((gone, come), (vec![(1, 0), (3, 5)], vec![(8, 5), (9, 5)]));
-    }
-
-    #[test]
-    fn each_block_is_looked_at_once() {
-        let looks = Cell::new(0);
-        let look = |(n, _): BlockPosition| {
-            looks.set(looks.get() + 1);
-            Some(n / 2)
-        };
-        let (mut gone, mut come): (Vec<BlockPosition>, Vec<BlockPosition>) =
-            ((0..5_000).map(|n| (n, 0)).collect(), (0..5_000).rev().map(|n| (n, 0)).collect());
-        let mut pairs = Vec::new();
-        pair_blocks(&mut gone, &mut come, look, look, &mut |was: BlockPosition, is: BlockPosition| pairs.push((was.0, is.0)));
-        assert_eq!((looks.get(), pairs.len(), pairs.first()), (10_000, 5_000, Some(&(4_998, 4_999))));
-        assert!(gone.is_empty() && come.is_empty());
-    }
-}

@@ -342,34 +342,3 @@ pub fn diff_steps<T: PartialEq>(was: &[T], is: &[T]) -> Vec<DiffStep> {
     let before = (0..ahead).map(|n| DiffStep::Same(n, n));
     before.chain(steps).chain((0..behind).map(|n| DiffStep::Same(from + n, to + n))).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{DiffStep, diff_steps};
-
-    fn told(was: &str, is: &str) -> String {
-        let (a, b): (Vec<char>, Vec<char>) = (was.chars().collect(), is.chars().collect());
-        let step = |step: DiffStep| match step {
-            DiffStep::Same(_, n) => b.get(n).map(char::to_string),
-            DiffStep::Gone(n) => a.get(n).map(|c| format!("-{c}")),
-            DiffStep::New(n) => b.get(n).map(|c| format!("+{c}")),
-        };
-        diff_steps(&a, &b).into_iter().filter_map(step).collect()
-    }
-
-    #[test]
-    fn as_much_as_possible_stays() {
-        assert_eq!(told("abcd", "abcd"), "abcd");
-        assert_eq!(told("abcd", "acxd"), "a-bc+xd");
-        assert_eq!(told("", "ab"), "+a+b");
-        assert_eq!(told("ab", ""), "-a-b");
-        assert_eq!(told("aXbYc", "abc"), "a-Xb-Yc");
-        assert_eq!(told("aa", "aaa"), "aa+a");
-    }
-
-    #[test]
-    fn long_lists_without_anything_in_common_are_replaced() {
-        let (a, b): (Vec<u32>, Vec<u32>) = ((0..10_000).collect(), (20_000..30_000).collect());
-        assert_eq!(diff_steps(&a, &b).len(), 20_000);
-    }
-}
