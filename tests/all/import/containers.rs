@@ -441,3 +441,12 @@ fn what_a_compressed_file_holds_is_bounded_and_checked() {
     let fake = [b"\x82\xA4type\xA6preset\xA6preset\xC4\x14".as_slice(), &[7; 20]].concat();
     assert!(told(&fake).contains("does not open with the key"));
 }
+
+#[test]
+fn what_json_does_not_have_is_converted_and_reported() {
+    // `{ a: bytes, 7: NaN, c: an extension }`, sealed
+    let sealed = STANDARD.decode("954QmvLWxBa85402jsrI7fIXUfdD9xaI3qx5wff4piJ6Nc0IqJQ=").unwrap();
+    let imported = ok("p.risupreset", &packed(&[b"\x82\xA4type\xA6preset\xA6preset\xC4\x26".as_slice(), &sealed].concat()));
+    assert_eq!(main_of(&imported), json!({ "a": "aGk=", "7": null, "c": null }));
+    assert!(told(&imported.report).contains("holds 3 values"), "{}", told(&imported.report));
+}

@@ -156,19 +156,3 @@ fn write_envelope(preset: &[u8]) -> Result<Vec<u8>, String> {
 fn pack_json(value: &Json) -> Result<Vec<u8>, String> {
     rmp_serde::to_vec_named(value).map_err(|e| e.to_string())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{deserializer, document_from};
-    use crate::diag::Report;
-
-    #[test]
-    fn what_json_does_not_have_is_converted_and_reported() {
-        // { a: bytes, 7: NaN, c: an extension }
-        let packed = b"\x83\xa1a\xc4\x02hi\x07\xcb\x7f\xf8\0\0\0\0\0\0\xa1c\xd4\0\0";
-        let mut report = Report::default();
-        let read = document_from("p", &mut deserializer(packed), &mut report).unwrap();
-        assert_eq!(read.to_json(), serde_json::json!({ "a": "aGk=", "7": null, "c": null }));
-        assert!(report.items()[0].message.contains("holds 3 values"));
-    }
-}
