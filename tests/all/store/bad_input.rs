@@ -179,10 +179,43 @@ fn what_is_not_a_database_is_told() {
     for place in [folder.0.clone(), folder.0.join("no/folder/x.db")] {
         refused(block_on(SqlStore::open(&address_of(&place))), Code::StoreUnreachable);
     }
-    for address in
-        ["", "sqlite:", "mysql://a/b", "postgres:", ":memory:", "postgres://me:hush-hush@host:port/x", "postgres://me:hush-hush@[/x"]
-    {
+    for address in [
+        "",
+        "sqlite:",
+        "sqlite::memory:",
+        "mysql://a/b",
+        "https://a/b.db",
+        "postgres:",
+        "postgres:a",
+        ":memory:",
+        "a\0b",
+        "postgres://me:hush-hush@host:port/x",
+        "postgres://me:hush-hush@[/x",
+    ] {
         refused(block_on(SqlStore::open(address)), Code::StoreUrl);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_is_taken_as_it_is_written() {
+    let folder = Folder::new("sql");
+    for (n, scheme) in ["", "sqlite:", "sqlite://", "/", "sqlite:///"].iter().enumerate() {
+        let file = folder.path(&format!("{n} b?c#d%25:\\.db"));
+        block_on(open(&format!("{scheme}{}", file.display())).close());
+        assert!(file.is_file(), "{scheme}");
+    }
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 5);
+}
+
+#[test]
+fn passwords_are_not_shown() {
+    for login in ["me:hush-hush", "me:hu/hush-hush@sh"] {
+        for options in ["?sslmode=disable", "?password=hush-hush"] {
+            let complaint = block_on(SqlStore::open(&format!("postgres://{login}@127.0.0.1:1/x{options}"))).unwrap_err();
+            let said = format!("{} {}", complaint.message, complaint.help.unwrap_or_default());
+            assert!(said.contains("postgres://me@127.0.0.1:1/x") && !said.contains("hush"), "{said}");
+        }
     }
 }
 
