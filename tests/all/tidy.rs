@@ -635,6 +635,19 @@ fn every_dependency_is_used() {
     none(unused);
 }
 
+/// A test inside of a library whose manifest says `test = false` would never run.
+#[test]
+fn tests_stand_where_they_are_run() {
+    let is_silent = |folder: &str| manifest(folder).get("lib").and_then(|lib| lib.get("test")?.as_bool()) == Some(false);
+    let silent = SOURCES_BY_CRATE.iter().filter(|(folder, _)| is_silent(folder)).flat_map(|(_, sources)| *sources);
+    let mut wrong = Vec::new();
+    for (name, text) in silent.flat_map(|folder| rust(folder)) {
+        let tests = code(&text).filter(|(_, line)| line.contains("#[test]") || line.contains("cfg(test)"));
+        wrong.extend(tests.map(|(n, _)| format!("{name}:{n}: move this test to `tests`")));
+    }
+    none(wrong);
+}
+
 /// The first names of all paths in the code below these folders.
 fn named(folders: &[&str]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
