@@ -10,18 +10,20 @@ use crate::diag::{Report, SourceId, Sources};
 use super::read::{RuleDocument, read};
 use super::{RuleFile, Schemas};
 
-/// What the files of packs held when they were last read, by their names.
+/// The most files that are remembered: more than a few packs have.
+const MOST_FILES: usize = 1024;
+
+/// What the files of packs held when they were last read, by their names, and by the handles of their texts, which the places of
+/// values hold.
 #[derive(Debug, Default)]
 pub struct DocumentMemory {
-    files: Mutex<FxHashMap<String, ReadFile>>,
+    files: Mutex<FxHashMap<(String, SourceId), ReadFile>>,
 }
 
 /// A file, and what reading it gave.
 #[derive(Debug)]
 struct ReadFile {
     bytes: Vec<u8>,
-    /// The places of its values say which text they are in.
-    id: SourceId,
     source: Arc<Source>,
     document: Option<RuleDocument>,
     report: Report,
@@ -37,21 +39,21 @@ impl DocumentMemory {
         schemas: &Schemas,
         report: &mut Report,
     ) -> Option<RuleDocument> {
-        let id = sources.next_id();
+        let key = (file.name.clone(), sources.next_id());
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = files.get(&file.name)
-            && (known.id, &*known.source.layer) == (id, layer)
-            && known.bytes == file.bytes
-        {
+        if let Some(known) = files.get(&key).filter(|known| *known.source.layer == *layer && known.bytes == file.bytes) {
             sources.share(known.source.clone());
             report.extend(known.report.clone());
             return known.document.clone();
         }
         let mut found = Report::default();
+        found.words.clone_from(&report.words);
         let document = read(file, layer, sources, schemas, &mut found);
-        if let Some(source) = sources.shared(id) {
-            let known = ReadFile { bytes: file.bytes.clone(), id, source, document: document.clone(), report: found.clone() };
-            files.insert(file.name.clone(), known);
+        if files.len() >= MOST_FILES {
+            files.clear();
+        }
+        if let Some(source) = sources.shared(key.1) {
+            files.insert(key, ReadFile { bytes: file.bytes.clone(), source, document: document.clone(), report: found.clone() });
         }
         report.extend(found);
         document

@@ -262,8 +262,8 @@ impl<'a> PackResolver<'a> {
         }
         let doc = match &mut self.checks {
             Some(checks) => read::read_unchecked(file, layer, self.sources, self.schemas, self.report, checks),
-            None => match self.library.documents() {
-                Some(documents) => documents.read(file, layer, self.sources, self.schemas, self.report),
+            None => match self.library.memory() {
+                Some(memory) => memory.read(file, layer, self.sources, self.schemas, self.report),
                 None => read::read(file, layer, self.sources, self.schemas, self.report),
             },
         };

@@ -124,7 +124,7 @@ pub trait PackLibrary {
     }
 
     /// What files held when they were read before, where the same rules are read again and again.
-    fn documents(&self) -> Option<&DocumentMemory> {
+    fn memory(&self) -> Option<&DocumentMemory> {
         None
     }
 

@@ -232,7 +232,7 @@ impl CellDependencies {
     /// An expression, in which any bare name may be a field.
     fn expression(&mut self, node: &DocumentNode, within: u8) {
         let words = node.as_text().unwrap_or_default().split(|c: char| !(c.is_alphanumeric() || "_.$".contains(c)));
-        let far = if words.clone().any(|word| word.starts_with("item.")) { 2_u8 } else { 1 };
+        let far = if words.clone().any(|word| word == "item" || word.starts_with("item.")) { 2_u8 } else { 1 };
         self.own = self.own.max(far.saturating_sub(within));
         self.reads.extend(words.filter_map(|word| word.strip_prefix('$')).map(|path| (path.to_owned(), within)));
     }

@@ -363,10 +363,11 @@ impl ExpressionCompiler<'_, '_, '_> {
         let [first, rest @ ..] = steps else { return CompiledPart::of(Expr::Const(Value::Null)) };
         let is_variable = self.names.iter().any(|known| **known == *first);
         let outside = self.cx.item_around().filter(|_| first == "item" && !is_variable);
-        // the item as a whole
         let is_item = first == "this" && !is_variable;
-        if is_item && rest.is_empty() && self.cx.has_item() {
-            let up = u8::try_from(self.names.len()).unwrap_or(u8::MAX);
+        // an item as a whole
+        let whole = outside.map(|outside| self.cx.scope_count().saturating_sub(outside)).or((is_item && self.cx.has_item()).then_some(0));
+        if let Some(levels) = whole.filter(|_| rest.is_empty()) {
+            let up = u8::try_from(self.names.len() + levels).unwrap_or(u8::MAX);
             return CompiledPart::of(Expr::Field(FieldRef { up, field: None, rest: Box::new([]) }));
         }
         let (first, rest, outer) = match (outside, rest) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use lsp_types::{Position, TextDocumentContentChangeEvent, Uri};
-use tapster::diag::{Report, Sources};
+use tapster::diag::{Report, SourceId};
 use tapster::machinery::pack::DocumentMemory;
 use tapster::machinery::pack::toml;
 
@@ -81,8 +81,7 @@ impl OpenDocument {
             (false, _) => Some(inner.to_owned()),
             (true, Syntax::Json) => serde_json::from_str(whole).ok(),
             (true, Syntax::Toml) => {
-                let source = Sources::default().add("", "", "");
-                let row = toml::parse(source, &format!("name = {whole}"), &mut Report::default())?;
+                let row = toml::parse(SourceId::default(), &format!("name = {whole}"), &mut Report::default())?;
                 Some(row.get("name")?.as_text()?.to_owned())
             }
         }
@@ -114,7 +113,7 @@ impl OpenDocument {
 pub(crate) struct OpenDocuments {
     by_address: HashMap<String, OpenDocument>,
     /// What files of packs held when they were last read, open ones and others.
-    pub(crate) files: DocumentMemory,
+    pub(crate) memory: DocumentMemory,
 }
 
 impl OpenDocuments {

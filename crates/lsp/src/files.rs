@@ -51,8 +51,8 @@ impl PackLibrary for EditedPacks<'_> {
         Some(files)
     }
 
-    fn documents(&self) -> Option<&DocumentMemory> {
-        Some(&self.documents.files)
+    fn memory(&self) -> Option<&DocumentMemory> {
+        Some(&self.documents.memory)
     }
 
     fn read_file(&self, path: &Path, report: &mut Report) -> Option<RuleFile> {

@@ -371,12 +371,12 @@ pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
 /// hidden are left out, and each file and folder that `wants` refuses, which is told which of them it is.
 pub fn files_in(folder: &Path, wants: impl Fn(&Path, bool) -> bool) -> (Vec<PathBuf>, bool) {
     let (mut open, mut found, mut entries, mut is_whole) = (vec![(folder.to_owned(), 0)], Vec::new(), 0, true);
-    while let Some((folder, depth)) = open.pop() {
+    'all: while let Some((folder, depth)) = open.pop() {
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
             entries += 1;
             if entries > limits::ENTRIES {
                 is_whole = false;
-                break;
+                break 'all;
             }
             let path = entry.path();
             let is_hidden = entry.file_name().to_string_lossy().starts_with('.');

@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod layering;
+mod memory;
 mod options;
 mod rendering;
 mod tables;
