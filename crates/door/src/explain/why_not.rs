@@ -134,13 +134,13 @@ impl BuildQuestion<'_> {
         let own = steps.as_ref().and_then(|steps| value_at(&self.scene.data, steps)).cloned().unwrap_or_default();
         if entry.active {
             let says = match entry.block {
-                Some(n) => format!("it is active, and its text stands in block {n}; `--why {n}` says why"),
-                None => format!(
-                    "it is active, but no block holds its text as it was placed: its position is `{}`; `--lore` and `--changes` say more",
-                    field(&own, "position")
-                ),
+                Some(n) => format!("it is active, and its text stands in block {n}"),
+                None => {
+                    format!("it is active, but no block holds its text as it was placed: its position is `{}`", field(&own, "position"))
+                }
             };
-            return json!({ "kind": "lore entry", "name": entry.name(), "sent": true, "says": says, "remedies": [], "builds": 0 });
+            let (name, block) = (entry.name(), entry.block);
+            return json!({ "kind": "lore entry", "name": name, "sent": true, "block": block, "says": says, "remedies": [], "builds": 0 });
         }
         let last = entry.reasons.last();
         let sent = |plan: &Plan| lore::all_entries(plan).iter().any(|e| e.place == entry.place && e.active);
@@ -164,7 +164,7 @@ impl BuildQuestion<'_> {
         trials.paths(&paths, &|path| self.probe.read(path));
         let detail = last.filter(|r| !r.detail.is_null()).map(|r| lore::detail_text(r, plan));
         let detail = [detail, entry.searched.map(lore::search_text)].into_iter().flatten().collect::<Vec<_>>().join("; ");
-        let stands = lore::block_of(plan, entry).map(|n| format!("its text stands in block {n} (`--why {n}`), but not by this entry: "));
+        let stands = lore::block_of(plan, entry).map(|n| format!("its text stands in block {n}, but not by this entry: "));
         let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
         let says = format!("{}its code is `{code}`{detail}", stands.unwrap_or_default());
         let tracked =
@@ -401,8 +401,8 @@ impl BuildQuestion<'_> {
             if exact { b.text("id") == wanted || b.text("slot") == wanted } else { b.text("text").contains(wanted) }
         };
         let index = plan.blocks.iter().position(|b| b.enabled() && of(&b))?;
-        let says = format!("it is sent, in block {index}; `--why {index}` says why");
-        Some(json!({ "kind": "block", "name": wanted, "sent": true, "says": says, "remedies": [], "builds": 0 }))
+        let says = format!("it is sent, in block {index}");
+        Some(json!({ "kind": "block", "name": wanted, "sent": true, "block": index, "says": says, "remedies": [], "builds": 0 }))
     }
 
     /// A message of the chat that no pass has read.
@@ -537,7 +537,12 @@ pub fn as_text(json: &Json) -> String {
         if n > 0 {
             out.push('\n');
         }
-        out.push_str(&format!("{} {}: {}\n", text(&answer["kind"]), text(&answer["name"]), text(&answer["says"])));
+        let more = match answer.get("block") {
+            Some(Json::Null) => "; `--lore` and `--changes` say more".to_owned(),
+            Some(block) => format!("; `--why {block}` says why"),
+            None => String::new(),
+        };
+        out.push_str(&format!("{} {}: {}{more}\n", text(&answer["kind"]), text(&answer["name"]), text(&answer["says"])));
         if !answer["stopped_by"].is_null() {
             why::pass_text(if answer["sent"] == true { "pass" } else { "stopped at" }, &answer["stopped_by"], &mut out);
         }
