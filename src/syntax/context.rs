@@ -403,14 +403,14 @@ impl<'p> CompileContext<'p> {
         self.scope(0).is_some()
     }
 
-    /// How many meanings `@` has up to the item that expressions call `item`: the one around the elements of a field, or around the
-    /// items of the innermost query or place.
+    /// How many levels up the item is that expressions call `item`: the one around the elements of a field, or around the items of
+    /// the innermost query or place. Of a fact or named value, only its own item.
     pub(super) fn item_around(&self) -> Option<usize> {
-        self.outside_elements.or_else(|| {
-            let around = self.scopes.len().checked_sub(1)?;
-            // of a fact, only its own item
-            (self.scope(1).is_some() && !self.naming.is_around(around)).then_some(around)
-        })
+        let here = self.scopes.len();
+        match self.outside_elements {
+            Some(outside) => Some(here.saturating_sub(outside)),
+            None => (self.scope(1).is_some() && !self.naming.is_around(here.saturating_sub(1))).then_some(1),
+        }
     }
 
     /// Whether items here may have a field; reports an error if not.

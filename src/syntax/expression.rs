@@ -362,22 +362,24 @@ impl ExpressionCompiler<'_, '_, '_> {
     fn name(&mut self, steps: &[String], at: usize) -> CompiledPart {
         let [first, rest @ ..] = steps else { return CompiledPart::of(Expr::Const(Value::Null)) };
         let is_variable = self.names.iter().any(|known| **known == *first);
-        let outside = self.cx.item_around().filter(|_| first == "item" && !is_variable);
-        let is_item = first == "this" && !is_variable;
-        // an item as a whole
-        let whole = outside.map(|outside| self.cx.scope_count().saturating_sub(outside)).or((is_item && self.cx.has_item()).then_some(0));
-        if let Some(levels) = whole.filter(|_| rest.is_empty()) {
+        // how many levels up an item is that a word means
+        let levels = match first.as_str() {
+            _ if is_variable => None,
+            "this" => Some(0),
+            "item" => self.cx.item_around(),
+            _ => None,
+        };
+        if let Some(levels) = levels.filter(|_| rest.is_empty() && self.cx.has_item()) {
             let up = u8::try_from(self.names.len() + levels).unwrap_or(u8::MAX);
             return CompiledPart::of(Expr::Field(FieldRef { up, field: None, rest: Box::new([]) }));
         }
-        let (first, rest, outer) = match (outside, rest) {
-            (Some(outside), [field, rest @ ..]) => (field, rest, self.cx.scope_count().saturating_sub(outside)),
-            (_, [field, rest @ ..]) if is_item => (field, rest, 0),
-            _ => (first, rest, 0),
+        let (first, rest) = match rest {
+            [field, rest @ ..] if levels.is_some() => (field, rest),
+            _ => (first, rest),
         };
-        let outer = u8::try_from(outer).unwrap_or(u8::MAX);
+        let outer = u8::try_from(levels.unwrap_or(0)).unwrap_or(u8::MAX);
         let mut rest = rest.iter().map(|step| Arc::<str>::from(step.as_str()));
-        let known = self.names.iter().rev().position(|known| **known == **first).filter(|_| outer == 0 && !is_item);
+        let known = self.names.iter().rev().position(|known| **known == **first).filter(|_| levels.is_none());
         let (up, name) = match known {
             Some(up) => (up, rest.next()),
             None => {
