@@ -2,7 +2,7 @@
 //!
 //! Names given for this text alone come first, then macros of the application, then the rows of the pack.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{OnceCell, Ref, RefCell};
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -140,16 +140,6 @@ impl<'a> Macros<'a> {
         let (Some(function), MacroResult::Text(text)) = (self.through, &result) else { return result };
         let args: Map = [(Arc::from("of"), Value::Text(text.clone()))].into_iter().collect();
         function.call(&args).map_or_else(|refused| MacroResult::Failed(refused.why().to_owned()), |value| MacroResult::Text(value.shown()))
-    }
-
-    /// What a row gives that does nothing but read places of the scene, if it was read and nothing was set since.
-    fn known_text(&self, called: &MacroCall<'_>) -> Option<Arc<str>> {
-        let row = self.table.row(called.id?).filter(|row| row.is_bare && self.rows_only && called.args.is_empty())?;
-        let texts = self.texts.borrow();
-        if texts.at != self.st.writes() || self.through.is_some() {
-            return None;
-        }
-        texts.rows.get(row.id as usize)?.clone()?
     }
 
     /// The text of a cell that only reads places of the scene, if texts or the like stand there: a text names many a row
@@ -429,12 +419,20 @@ impl MacroHost for Macros<'_> {
         if self.is_spent() {
             return MacroResult::Unknown;
         }
-        let result = match self.known_text(called) {
-            Some(text) => MacroResult::Text(text),
-            None => self.changed(self.answer(called)),
-        };
+        let known = called.id.filter(|_| called.args.is_empty()).and_then(|id| self.known_text(id).map(|text| text.clone()));
+        let result = known.map_or_else(|| self.changed(self.answer(called)), MacroResult::Text);
         self.tell(called.name, called.args, called.at, &result);
         result
+    }
+
+    /// That of a row which only reads places of the scene, if they were read and nothing was set since.
+    fn known_text(&self, id: u32) -> Option<Ref<'_, Arc<str>>> {
+        let row = self.table.row(id).filter(|row| row.is_bare && self.knows_rows_only())?;
+        let texts = self.texts.borrow();
+        if texts.at != self.st.writes() || self.through.is_some() || self.st.usage.is_spent() {
+            return None;
+        }
+        Ref::filter_map(texts, |texts| texts.rows.get(row.id as usize)?.as_ref()?.as_ref()).ok()
     }
 
     fn misfit(&self, found: KnownMacro, name: &str, args: &[Arc<str>], at: TextOffset) -> MacroResult {

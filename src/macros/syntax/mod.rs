@@ -9,6 +9,7 @@ pub mod passes;
 pub mod stack;
 pub mod walk;
 
+use std::cell::Ref;
 use std::sync::Arc;
 
 use crate::text::TextLimits;
@@ -35,6 +36,12 @@ pub enum MacroResult {
 pub trait MacroHost: MacroGrammar {
     /// Evaluates one macro.
     fn call(&self, called: &MacroCall<'_>) -> MacroResult;
+
+    /// What a macro gives that is called without arguments, if that is known and nobody asks about the call: then the walk
+    /// makes none.
+    fn known_text(&self, _id: u32) -> Option<Ref<'_, Arc<str>>> {
+        None
+    }
 
     /// What becomes of a macro that is called with a number of arguments that it does not take.
     fn misfit(&self, _found: KnownMacro, _name: &str, _args: &[Arc<str>], _at: TextOffset) -> MacroResult {

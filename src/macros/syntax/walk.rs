@@ -272,6 +272,12 @@ impl<'a> MacroWalk<'a> {
 
     fn inside(&self, source: &Arc<str>, node: &MacroNode, body: Option<TextBranch<'_>>, out: &mut String) -> Result<(), WalkStop> {
         let count = node.args.len() + usize::from(body.is_some());
+        if let (Some(found), None, 0) = (node.found, &node.variable, count)
+            && found.shape.takes(0)
+            && let Some(text) = self.host.known_text(found.id)
+        {
+            return self.add(&text, out);
+        }
         let fits = match (node.found, &node.variable) {
             (Some(found), None) => found.shape.takes(count),
             _ => node.is_macro(),
