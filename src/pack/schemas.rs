@@ -30,11 +30,22 @@ pub struct Schemas {
     /// File names and texts.
     texts: Vec<(Box<str>, Box<str>)>,
     files: OnceLock<SchemaFiles>,
-    ready: Mutex<HashMap<String, Arc<Validator>>>,
+    ready: Mutex<HashMap<String, ReadyValidator>>,
     row_keys: OnceLock<RowKeys>,
 }
 
 type SchemaFiles = Arc<IndexMap<String, Value>>;
+
+/// A compiled schema.
+#[derive(Debug)]
+struct ReadyValidator {
+    /// The keys at the top that it knows; all without a list.
+    keys: Option<Vec<String>>,
+    validator: Arc<Validator>,
+}
+
+/// A schema with more keys at the top, as that of overlays has, is first compiled for the keys of one file.
+const MANY_KEYS: usize = 50;
 
 impl Schemas {
     /// The schemas that ship inside the program.
@@ -101,20 +112,30 @@ impl Schemas {
         self.texts.iter().filter_map(|(name, _)| version(name)).max()
     }
 
-    /// The compiled schema of a file, or why it cannot be used.
-    pub(super) fn validator(&self, file: &str) -> Result<Arc<Validator>, String> {
-        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = ready.get(file) {
-            return Ok(found.clone());
-        }
+    /// The compiled schema of a file, which knows all keys at the top of a document, or why it cannot be used.
+    pub(super) fn validator(&self, file: &str, document: &Value) -> Result<Arc<Validator>, String> {
         let schema = self.files().get(file).ok_or_else(|| format!("there is no schema `{file}`"))?;
+        let known = schema.get("properties").and_then(Value::as_object);
+        let used = || known.into_iter().flatten().filter(|(key, _)| document.get(key).is_some());
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = ready.get(file);
+        if let Some(found) = found.filter(|found| found.keys.as_ref().is_none_or(|keys| used().all(|(key, _)| keys.contains(key)))) {
+            return Ok(found.validator.clone());
+        }
+        // most overlays have one or two tables; another file gets all, so that a schema is compiled twice at most
+        let one_file = found.is_none() && known.is_some_and(|known| known.len() > MANY_KEYS);
+        let mut schema = schema.clone();
+        if one_file && let Some(root) = schema.as_object_mut() {
+            root.insert("properties".to_owned(), used().map(|(key, of)| (key.clone(), of.clone())).collect());
+        }
         let options = jsonschema::options()
             .with_draft(Draft::Draft7)
             .with_pattern_options(PatternOptions::regex())
             .with_retriever(ByName(self.files().clone()));
-        let built = Arc::new(options.build(schema).map_err(|e| e.to_string())?);
-        ready.insert(file.to_owned(), built.clone());
-        Ok(built)
+        let validator = Arc::new(options.build(&schema).map_err(|e| e.to_string())?);
+        let keys = one_file.then(|| used().map(|(key, _)| key.clone()).collect());
+        ready.insert(file.to_owned(), ReadyValidator { keys, validator: validator.clone() });
+        Ok(validator)
     }
 
     /// Whether the schemas know a key of the rows of a table of the language.

@@ -25,7 +25,8 @@ pub(super) enum NamingStyle {
 
 /// Checks a document against the schema `file`; `layer` is named in the diagnostics.
 pub(super) fn check(root: &DocumentNode, file: &str, layer: &str, names: NamingStyle, schemas: &Schemas, report: &mut Report) {
-    let validator = match schemas.validator(file) {
+    let json = root.to_json();
+    let validator = match schemas.validator(file, &json) {
         Ok(validator) => validator,
         Err(reason) => {
             let message = format!("schema `{file}` cannot be used: {reason}");
@@ -35,7 +36,6 @@ pub(super) fn check(root: &DocumentNode, file: &str, layer: &str, names: NamingS
             return;
         }
     };
-    let json = root.to_json();
     let mut check = DocumentCheck {
         root,
         layer,
