@@ -127,7 +127,17 @@ impl UnreadSource {
     }
 
     fn texts(&self) -> impl Iterator<Item = &str> {
-        self.elements.iter().filter_map(|v| v.get("text").or_else(|| v.get("content")).and_then(Value::as_str))
+        // most elements have their fields in the same order, so the name is looked for where it was the last time
+        let mut place = 0;
+        self.elements.iter().filter_map(move |element| {
+            let map = element.as_map()?;
+            if let Some((_, text)) = map.get_index(place).filter(|(name, _)| ***name == *"text") {
+                return text.as_str();
+            }
+            let (at, _, text) = map.get_full("text").or_else(|| map.get_full("content"))?;
+            place = at;
+            text.as_str()
+        })
     }
 }
 
@@ -156,10 +166,18 @@ pub struct UnreadRest {
     pub group: String,
 }
 
+/// What is being read: an element of the source, or the item that earlier steps have made of it.
+pub enum ReadElement {
+    /// The element as it is.
+    Value(Value),
+    /// The item.
+    Item(Item),
+}
+
 /// A change of one item that depends only on the item and the scene.
 pub trait LocalChange {
     /// The resulting item; `None` if it is dropped.
-    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, EvalFault>;
+    fn apply(&self, read: ReadElement, place: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault>;
     /// Whether it may drop an item.
     fn leaves_out(&self) -> bool;
 }
@@ -592,7 +610,7 @@ impl BuildState {
     /// Reads the newest unread element of a list. True if it yields an item; false if it was dropped or none is left.
     pub(super) fn read_one(&self, id: usize) -> Result<bool, EvalFault> {
         let Some((value, place, steps)) = self.take_unread(id) else { return Ok(false) };
-        let Some(item) = self.run_steps(id, &value, place, &steps)? else { return Ok(false) };
+        let Some(item) = self.run_steps(id, value, place, &steps)? else { return Ok(false) };
         if let Some(mut list) = self.lists.get(id).and_then(|l| l.try_borrow_mut().ok()) {
             let at = list.unread_at().unwrap_or(0).min(list.items.len());
             if list.gap != at {
@@ -640,21 +658,16 @@ impl BuildState {
         Some((value, source.remaining, source.steps.clone()))
     }
 
-    fn run_steps(&self, id: usize, value: &Value, place: usize, steps: &UnreadSteps) -> Result<Option<Item>, EvalFault> {
+    fn run_steps(&self, id: usize, value: Value, place: usize, steps: &UnreadSteps) -> Result<Option<Item>, EvalFault> {
         self.visit(steps.len())?;
-        let mut made: Option<Item> = None;
+        let mut read = ReadElement::Value(value);
         for (step, memo) in steps {
             let env = Env { st: self, cur: CurrentItem::None, outer: None, memo, part: None };
-            let cur = made.as_ref().map_or(CurrentItem::Value(value, place), |item| CurrentItem::Item(item, place));
-            match step.apply(cur, &env)? {
-                Some(mut item) => {
-                    item.list = u16::try_from(id).unwrap_or(u16::MAX);
-                    made = Some(item);
-                }
-                None => return Ok(None),
-            }
+            let Some(mut item) = step.apply(read, place, &env)? else { return Ok(None) };
+            item.list = u16::try_from(id).unwrap_or(u16::MAX);
+            read = ReadElement::Item(item);
         }
-        Ok(made)
+        Ok(if let ReadElement::Item(item) = read { Some(item) } else { None })
     }
 
     /// Queues a step for the unread items of a list; `changes` are the fields that it may change.
@@ -695,7 +708,7 @@ impl BuildState {
         }
         let mut fault = None;
         while let Some((value, place, steps)) = self.take_unread(id) {
-            match self.run_steps(id, &value, place, &steps) {
+            match self.run_steps(id, value, place, &steps) {
                 Ok(item) => made.extend(item),
                 Err(f) => {
                     fault = Some(f);
@@ -727,12 +740,11 @@ impl BuildState {
 pub struct LoadStep;
 
 impl LocalChange for LoadStep {
-    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
-        Ok(match cur {
-            CurrentItem::Value(v, _) => Some(Item::from_value(v, &env.st.rules.fields)),
-            CurrentItem::Item(i, _) => Some(i.clone()),
-            CurrentItem::None => None,
-        })
+    fn apply(&self, read: ReadElement, _place: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
+        Ok(Some(match read {
+            ReadElement::Value(value) => Item::from_value(&value, &env.st.rules.fields),
+            ReadElement::Item(item) => item,
+        }))
     }
 
     fn leaves_out(&self) -> bool {

@@ -225,12 +225,17 @@ impl ValueSet {
         Ok(made)
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.others.is_empty()
+    }
+
     /// Whether a value is one of them.
     ///
     /// # Errors
     /// As for [`written::key`].
     pub(super) fn has(&self, value: &Value) -> Result<bool, BudgetExceeded> {
-        if self.texts.is_empty() && self.others.is_empty() {
+        if self.is_empty() {
             return Ok(false);
         }
         if let Value::Text(text) = value {

@@ -16,7 +16,7 @@ use super::cond::CondComparison;
 use super::eval::{CurrentItem, Env, EvalFault};
 use super::expr::{Expr, FieldRef, ScriptCall};
 use super::memo::PassMemo;
-use super::{BuildState, CompiledRules, Cond, CondTest, PassReasons};
+use super::{BuildState, Cond, CondTest, PassReasons};
 
 /// Which end a selection starts at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -243,17 +243,25 @@ impl Select {
     fn candidates(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
         outer.st.visit(seq.len())?;
         let prefilter = self.prefilter(seq, outer);
+        let may_be_chosen =
+            |item: &Item| prefilter.as_ref().is_none_or(|prefilter| prefilter.may_be_met_by(item)) && (self.off || item.enabled());
         let mut list = Vec::new();
-        for n in 0..seq.len() {
-            if let CurrentItem::Item(item, _) = seq.cur(n)
-                && !(prefilter.as_ref().is_none_or(|prefilter| prefilter.may_be_met_by(item)) && (self.off || item.enabled()))
-            {
-                continue;
+        // most questions about items end here
+        match seq {
+            SelectSequence::Items(items) | SelectSequence::Partly(items, ..) => {
+                for (n, item) in items.iter().enumerate() {
+                    if may_be_chosen(item) {
+                        list.push(n);
+                    }
+                }
             }
-            list.push(n);
+            SelectSequence::Some(items, chosen) => {
+                list.extend((0..chosen.len()).filter(|n| chosen.get(*n).and_then(|n| items.get(*n)).is_none_or(may_be_chosen)));
+            }
+            SelectSequence::Values(values) => list.extend(0..values.len()),
         }
         if self.since.is_none() && self.run.is_none() {
-            return self.filtered(list, seq, outer);
+            return self.filtered(list, seq, prefilter.as_ref(), outer);
         }
         if let Some(since) = &self.since {
             for (k, n) in list.iter().enumerate().rev() {
@@ -279,15 +287,27 @@ impl Select {
                 list.drain(..list.len() - length);
             }
         }
-        self.filtered(list, seq, outer)
+        self.filtered(list, seq, None, outer)
     }
 
-    /// The elements that `where` lets pass.
-    fn filtered(&self, of: Vec<usize>, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
+    /// The elements that `where` lets pass, all of which the prefilter has let pass.
+    fn filtered(
+        &self,
+        of: Vec<usize>,
+        seq: SelectSequence<'_>,
+        prefilter: Option<&Prefilter>,
+        outer: &Env<'_>,
+    ) -> Result<Vec<usize>, EvalFault> {
         let Some(filter) = &self.filter else { return Ok(of) };
         let mut kept = Vec::new();
         for n in of {
             let env = outer.inner(seq.cur(n));
+            if let (Some(prefilter), CurrentItem::Item(item, _)) = (prefilter, env.cur)
+                && prefilter.is_met_by(item)
+            {
+                kept.push(n);
+                continue;
+            }
             match env.holds(filter) {
                 Ok(true) => kept.push(n),
                 Ok(false) => {}
@@ -305,7 +325,7 @@ impl Select {
     fn prefilter(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Option<Prefilter> {
         let (filter, CurrentItem::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
         let alone = self.since.is_none() && self.run.is_none();
-        (alone && seq.len() >= limits::LONG_LIST && work::takes_shortcuts()).then(|| Prefilter::of(filter, first.list, &outer.st.rules))
+        (alone && seq.len() >= limits::LONG_LIST && work::takes_shortcuts()).then(|| Prefilter::of(filter, first.list, outer))
     }
 
     fn split(&self, seq: SelectSequence<'_>, candidates: Vec<usize>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, EvalFault> {
@@ -593,7 +613,7 @@ pub fn sort(part: &mut Vec<usize>, keys: &[SortKey], seq: SelectSequence<'_>, ou
     Ok(())
 }
 
-/// What an item must have. An item that has it may still fail the condition.
+/// What an item must have to meet a condition, and with what it certainly meets it.
 #[derive(Debug, Default)]
 pub(super) struct Prefilter {
     /// The list that the requirement is for.
@@ -603,19 +623,23 @@ pub(super) struct Prefilter {
     one_of: Vec<Vec<Prefilter>>,
     /// There is at least one requirement.
     some: bool,
+    /// No item meets the condition.
+    never: bool,
+    /// The condition says more than which fields must be off.
+    more: bool,
 }
 
 /// The list of the items, which decides the defaults of their fields.
 struct ConditionReader<'a> {
-    rules: &'a CompiledRules,
+    env: &'a Env<'a>,
     list: u16,
 }
 
 impl Prefilter {
     /// What the items of a list must have to meet a condition.
-    pub(super) fn of(cond: &Cond, list: u16, rules: &CompiledRules) -> Self {
+    pub(super) fn of(cond: &Cond, list: u16, env: &Env<'_>) -> Self {
         let mut prefilter = Self { list, ..Self::default() };
-        ConditionReader { rules, list }.read(cond, &mut prefilter);
+        ConditionReader { env, list }.read(cond, &mut prefilter);
         prefilter
     }
 
@@ -625,9 +649,15 @@ impl Prefilter {
         item.list != self.list || self.may_hold(item)
     }
 
+    /// Whether the item certainly meets the condition.
+    #[inline]
+    fn is_met_by(&self, item: &Item) -> bool {
+        !self.more && item.list == self.list && item.has_off(&self.wanted)
+    }
+
     #[inline]
     fn may_hold(&self, item: &Item) -> bool {
-        item.may_have(&self.wanted) && (self.one_of.is_empty() || self.may_hold_one_of_each(item))
+        !self.never && item.may_have(&self.wanted) && (self.one_of.is_empty() || self.may_hold_one_of_each(item))
     }
 
     fn may_hold_one_of_each(&self, item: &Item) -> bool {
@@ -639,9 +669,17 @@ impl ConditionReader<'_> {
     /// Adds what a condition requires. Returns false if evaluating it may fail: conditions after it are then not
     /// used.
     fn read(&self, cond: &Cond, prefilter: &mut Prefilter) -> bool {
+        if let Cond::All(list) = cond {
+            return list.iter().all(|c| self.read(c, prefilter));
+        }
+        if let Cond::Test { subject: Expr::Field(field), test, condition: false } = cond
+            && let Some(id) = of_the_item(field)
+        {
+            return self.test(id, test, prefilter);
+        }
+        prefilter.more = true;
         match cond {
             Cond::Const(_) => true,
-            Cond::All(list) => list.iter().all(|c| self.read(c, prefilter)),
             Cond::Any(list) => {
                 let mut some: Vec<Prefilter> = Vec::with_capacity(list.len());
                 let sure = list.iter().all(|c| {
@@ -657,10 +695,6 @@ impl ConditionReader<'_> {
                 sure
             }
             Cond::Not(inner) => self.read(inner, &mut Prefilter::default()),
-            Cond::Test { subject: Expr::Field(field), test, condition: false } => match of_the_item(field) {
-                Some(id) => self.test(id, test, prefilter),
-                None => false,
-            },
             _ => false,
         }
     }
@@ -669,25 +703,39 @@ impl ConditionReader<'_> {
         if let CondTest::And(list) = test {
             return list.iter().all(|t| self.test(field, t, prefilter));
         }
-        if test.operands().iter().any(|e| !matches!(e, Expr::Const(_))) {
+        let is_off_by_default = self.env.st.rules.is_off_by_default(self.list, field);
+        if matches!(test, CondTest::Is(false)) && is_off_by_default {
+            prefilter.more |= !prefilter.wanted.off(field);
+            return true;
+        }
+        prefilter.more = true;
+        // what depends on no item is evaluated for the first item anyway
+        if test.operands().iter().any(|e| !matches!(e, Expr::Const(_) | Expr::Memo(..))) {
             return false;
         }
-        if wants_true(test) {
-            self.wants(prefilter, field, true);
-        } else if !passes_when_missing(test) {
-            self.wants(prefilter, field, false);
+        let Ok(passes_when_missing) = self.passes_when_missing(field, test) else { return false };
+        if let CondTest::In(list @ Expr::Memo(..)) = test {
+            match self.env.is_empty_list(list) {
+                Ok(is_empty) => prefilter.never |= is_empty,
+                Err(_) => return false,
+            }
         }
+        if wants_true(test) && is_off_by_default {
+            prefilter.wanted.on(field);
+        } else if !passes_when_missing {
+            prefilter.wanted.there(field);
+        }
+        prefilter.some |= prefilter.never || !passes_when_missing;
         // a pattern may exceed its bound
-        !matches!(test, CondTest::Matches(_))
+        !matches!(test, CondTest::Matches(_) | CondTest::MatchesOf(_))
     }
 
-    fn wants(&self, prefilter: &mut Prefilter, field: FieldId, on: bool) {
-        if on && self.rules.is_off_by_default(self.list, field) {
-            prefilter.wanted.on(field);
-            prefilter.some = true;
-        } else if !on && field != core::ENABLED && !self.rules.defaults.contains_key(&(self.list, field)) {
-            prefilter.wanted.there(field);
-            prefilter.some = true;
+    /// Whether an item without the field may pass the test.
+    fn passes_when_missing(&self, field: FieldId, test: &CondTest) -> Result<bool, EvalFault> {
+        match self.env.st.rules.defaults.get(&(self.list, field)) {
+            _ if field == core::ENABLED || matches!(test, CondTest::Given(_)) => Ok(true),
+            Some(Value::Rule(_)) => Ok(true),
+            default => test.holds(default.unwrap_or(&Value::Null), self.env),
         }
     }
 }
@@ -706,11 +754,4 @@ fn wants_true(test: &CondTest) -> bool {
         CondTest::Cmp(CondComparison::Gt, Expr::Const(value)) => value.as_f64().is_some_and(|n| n >= 0.0),
         _ => false,
     }
-}
-
-fn passes_when_missing(test: &CondTest) -> bool {
-    matches!(
-        test,
-        CondTest::Is(false) | CondTest::Ne(_) | CondTest::Exists(false) | CondTest::Nonempty(false) | CondTest::Given(_) | CondTest::And(_)
-    )
 }

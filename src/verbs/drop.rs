@@ -34,8 +34,8 @@ impl Verb for DropVerb {
 }
 
 impl ItemChange for DropVerb {
-    fn change(&self, _item: &Item, _place: usize, _nth: usize, _env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
-        Ok(None)
+    fn change(&self, _item: &mut Item, _place: usize, _nth: usize, _env: &Env<'_>) -> Result<bool, EvalFault> {
+        Ok(false)
     }
 
     fn fields(&self) -> Vec<FieldId> {

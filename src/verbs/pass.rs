@@ -165,8 +165,9 @@ pub enum HistoryDemand<'a> {
 
 /// A change of one item that looks at no other, so that it can wait until the item is read.
 pub trait ItemChange {
-    /// The item as it is afterwards; `None` if it is gone. `nth`: how many were changed before it.
-    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault>;
+    /// Changes the item; false if it is gone. `nth`: how many were changed before it. A change that fails leaves the item as it
+    /// was.
+    fn change(&self, item: &mut Item, place: usize, nth: usize, env: &Env<'_>) -> Result<bool, EvalFault>;
     /// The fields that it may change.
     fn fields(&self) -> Vec<FieldId>;
     /// The change depends on how many items were visited before.

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::model::Item;
-use crate::terms::lists::LocalChange;
+use crate::terms::lists::{LocalChange, ReadElement};
 use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
 use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassReasons};
 
@@ -89,18 +89,18 @@ struct QueuedPass {
 }
 
 impl LocalChange for QueuedPass {
-    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
-        let CurrentItem::Item(item, place) = cur else { return Ok(None) };
+    fn apply(&self, read: ReadElement, place: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
+        let ReadElement::Item(mut item) = read else { return Ok(None) };
         let st = env.st;
         let running = st.pass.replace(self.pass.id.clone());
-        let result = self.work(item, place, env);
+        let stays = self.change(&mut item, place, env);
         st.pass.replace(running);
-        match result {
+        match stays {
             Err(fault) if self.pass.failing != FailurePolicy::Error && !fault.is_bound() => {
                 st.warn_failed(fault.message.clone(), &fault);
-                Ok(Some(item.clone()))
+                Ok(Some(item))
             }
-            other => other,
+            stays => Ok(stays?.then_some(item)),
         }
     }
 
@@ -110,12 +110,12 @@ impl LocalChange for QueuedPass {
 }
 
 impl QueuedPass {
-    fn work(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
-        let here = env.inner(CurrentItem::Item(item, place));
-        if !self.pass.chooses(&here, item.enabled())? {
-            return Ok(Some(item.clone()));
+    /// Changes the item as [`ItemChange::change`] does, if the pass selects it.
+    fn change(&self, item: &mut Item, place: usize, env: &Env<'_>) -> Result<bool, EvalFault> {
+        if !self.pass.chooses(&env.inner(CurrentItem::Item(item, place)), item.enabled())? {
+            return Ok(true);
         }
-        let HistoryDemand::Each(each) = self.pass.verb.reach(&self.pass) else { return Ok(Some(item.clone())) };
+        let HistoryDemand::Each(each) = self.pass.verb.reach(&self.pass) else { return Ok(true) };
         env.st.note(item, self.pass.info.did, self.reasons.as_ref());
         let nth = self.visited.replace(self.visited.get() + 1);
         each.change(item, place, nth, env)

@@ -85,6 +85,8 @@ impl RequireTerms {
         let scope = if per_item { w.scope.clone() } else { ItemScope::None };
         let (that, [message, help, row]) = cx.within(scope, |cx| {
             let that = cx.cond(that, if per_item { PathMode::Item } else { PathMode::Scene });
+            // what depends on no item is evaluated once
+            let that = if per_item { cx.sealed_cond(that) } else { that };
             (that, ["message", "help", "row"].map(|term| w.value(cx, term)))
         });
         let level = match w.word("level") {
@@ -167,6 +169,7 @@ fn account_of(cond: &Cond) -> Option<usize> {
             _ => None,
         },
         Cond::All(l) | Cond::Any(l) => l.iter().find_map(account_of),
+        Cond::Memo(_, cond) => account_of(cond),
         _ => None,
     }
 }

@@ -253,14 +253,6 @@ impl SetTerms {
         Ok(())
     }
 
-    /// The item with its fields set; it is the `nth` that was visited, from 0.
-    pub fn changed(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Item, EvalFault> {
-        let values = self.values(item, place, env)?;
-        let mut changed = item.clone();
-        self.assign(&mut changed, nth, values);
-        Ok(changed)
-    }
-
     fn values(&self, item: &Item, place: usize, env: &Env<'_>) -> Result<Vec<Value>, EvalFault> {
         let here = env.inner(CurrentItem::Item(item, place));
         let values = self.fields.iter().map(|(_, _, e)| here.eval(e)).collect::<Result<Vec<_>, _>>()?;
@@ -316,8 +308,10 @@ impl Verb for SetTerms {
 }
 
 impl ItemChange for SetTerms {
-    fn change(&self, item: &Item, place: usize, nth: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
-        self.changed(item, place, nth, env).map(Some)
+    fn change(&self, item: &mut Item, place: usize, nth: usize, env: &Env<'_>) -> Result<bool, EvalFault> {
+        let values = self.values(item, place, env)?;
+        self.assign(item, nth, values);
+        Ok(true)
     }
 
     fn fields(&self) -> Vec<FieldId> {

@@ -102,8 +102,9 @@ impl Verb for ShapeTerms {
 }
 
 impl ItemChange for ShapeTerms {
-    fn change(&self, item: &Item, place: usize, _nth: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
-        self.changed(item, place, env).map(Some)
+    fn change(&self, item: &mut Item, place: usize, _nth: usize, env: &Env<'_>) -> Result<bool, EvalFault> {
+        *item = self.changed(item, place, env)?;
+        Ok(true)
     }
 
     fn fields(&self) -> Vec<FieldId> {

@@ -11,7 +11,7 @@ use crate::model::{FieldId, Item, Term, Value, item::core};
 use crate::syntax::CompileContext;
 use crate::syntax::context::ItemScope;
 use crate::terms::expr::PathRoot;
-use crate::terms::lists::{LocalChange, UnreadShape, UnreadSource};
+use crate::terms::lists::{LocalChange, ReadElement, UnreadShape, UnreadSource};
 use crate::terms::place::ItemGap;
 use crate::terms::select::pass_env;
 use crate::terms::{BuildState, CurrentItem, Env, EvalFault, Expr, InsertPosition};
@@ -325,18 +325,13 @@ impl ItemTemplate {
 struct MakeStep(SharedTemplate);
 
 impl LocalChange for MakeStep {
-    fn apply(&self, cur: CurrentItem<'_>, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
-        if let CurrentItem::Item(item, _) = cur
-            && item.get(core::ENABLED) == Some(&Value::Bool(false))
-        {
-            return Ok(None);
-        }
-        let place = match cur {
-            CurrentItem::Item(_, place) | CurrentItem::Value(_, place) => place,
-            CurrentItem::None => 0,
-        };
+    fn apply(&self, read: ReadElement, place: usize, env: &Env<'_>) -> Result<Option<Item>, EvalFault> {
         // what an element of a list is when the list is given as a value: without the defaults of a list's fields
-        let element = env.inner(cur).whole();
+        let element = match read {
+            ReadElement::Item(item) if item.get(core::ENABLED) == Some(&Value::Bool(false)) => return Ok(None),
+            ReadElement::Item(item) => env.st.table(&item),
+            ReadElement::Value(value) => value,
+        };
         let mut made = self.0.make(&env.inner(CurrentItem::Value(&element, place)))?.into_iter().next();
         if let Some(item) = &mut made {
             item.seq = env.st.number();

@@ -9,11 +9,12 @@ use rustc_hash::FxHashMap;
 
 use super::{Map, Value};
 
-/// A condition on an item: fields that it must have, and fields that must be able to count as true.
+/// A condition on an item: fields that it must have, fields that must be able to count as true, and fields that must not.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequiredFields {
     there: FieldBits,
     on: FieldBits,
+    off: FieldBits,
 }
 
 impl RequiredFields {
@@ -25,6 +26,12 @@ impl RequiredFields {
     /// Requires that the field can count as true.
     pub fn on(&mut self, id: FieldId) {
         self.on.put(id, true);
+    }
+
+    /// Requires that the field does not count as true; false if that cannot be required of this field.
+    pub fn off(&mut self, id: FieldId) -> bool {
+        self.off.put(id, true);
+        self.off.has(id) == Some(true)
     }
 }
 
@@ -151,18 +158,33 @@ impl Item {
     #[must_use]
     #[inline]
     pub fn lacks(&self, id: FieldId) -> bool {
-        self.there.has(id) == Some(false) && self.there.has(core::SELF) == Some(false) && self.rest.is_none()
+        // a field without a number may be among those of the source
+        self.there.has(id) == Some(false) && self.has_own_fields() && (id != core::SELF || self.rest.is_none())
     }
 
-    /// Whether the item may meet the condition; `false` only if it certainly does not. Defaults of its list are not
+    /// Whether its fields are those that it holds itself, and not those of a value that it was made of.
+    #[inline]
+    fn has_own_fields(&self) -> bool {
+        self.there.has(core::SELF) == Some(false)
+    }
+
+    /// Whether the item may have what must be there and on; `false` only if it certainly has not. Defaults of its list are not
     /// considered.
     #[must_use]
     #[inline]
     pub fn may_have(&self, wanted: &RequiredFields) -> bool {
-        if self.rest.is_some() || self.there.has(core::SELF) != Some(false) {
-            return !self.there.has_some_without(&wanted.on, &self.on);
+        if self.has_own_fields() {
+            self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
+        } else {
+            !self.there.has_some_without(&wanted.on, &self.on)
         }
-        self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
+    }
+
+    /// Whether the item certainly has none of the fields on that must be off. Defaults of its list are not considered.
+    #[must_use]
+    #[inline]
+    pub fn has_off(&self, wanted: &RequiredFields) -> bool {
+        self.has_own_fields() && !self.on.has_some_of(&wanted.off)
     }
 
     /// Whether the source set the field to null and nothing has been set there since.
@@ -342,6 +364,13 @@ impl FieldBits {
         // word by word, since debug builds would go around a loop
         let ([a, b, c, d], [e, f, g, h]) = (self.0, of.0);
         (!a & e) | (!b & f) | (!c & g) | (!d & h) == 0
+    }
+
+    /// Whether any number of `of` is in the set.
+    #[inline]
+    fn has_some_of(&self, of: &Self) -> bool {
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, of.0);
+        (a & e) | (b & f) | (c & g) | (d & h) != 0
     }
 
     /// Whether any number of `of` is in the set but not in `other`.
