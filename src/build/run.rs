@@ -9,7 +9,7 @@ use crate::model::plan::{EvictionRecord, Expansion, RecordedReason, TrimReport};
 use crate::model::{Item, Scene, Value};
 use crate::pack::Ruleset;
 use crate::program::machine::short;
-use crate::program::{Machine, Program, compile_expression};
+use crate::program::{Machine, Program};
 use crate::terms::state::PassMemories;
 use crate::terms::{BuildState, CurrentItem, Env, PassContext, PassMemo};
 use crate::verbs::ProgramInterrupt;
@@ -129,7 +129,7 @@ pub fn evaluate(rules: &Ruleset, expression: &str, item: &Value) -> Result<Value
     let scene = Scene::default();
     let _door = door(rules, &scene);
     let st = state(rules, &scene);
-    let compiled = compile_expression(rules.pack(), expression)?;
+    let compiled = rules.programs().compile_expression(expression)?;
     let memo = PassMemo::default();
     let env = Env { st: &st, cur: CurrentItem::Value(item, 0), outer: None, memo: &memo, part: None };
     compiled.eval(&env).map_err(|fault| fault.message)

@@ -221,7 +221,7 @@ impl Ruleset {
     /// The names of fields that rules use and no row declares, one a line and in the order in which they are compiled.
     #[must_use]
     pub fn undeclared_fields(&self) -> String {
-        self.parts.programs.undeclared_fields(&self.parts.pack)
+        self.parts.programs.undeclared_fields()
     }
 
     /// The same rules, of which every build records which of them it exercises.

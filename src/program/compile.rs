@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diag::{Code, DocumentNode, FieldMap, NodeValue, Report, Span, limits};
+use crate::diag::{Code, DocumentNode, FieldMap, Report, Span, limits};
 use crate::lint;
 use crate::model::pack::PackRow;
 use crate::model::term::{RowTerms, TEXTS};
@@ -127,18 +127,6 @@ pub struct DetachedCondition {
     pub rule: String,
 }
 
-/// Compiles an expression over an item of any fields. Nothing but its syntax is checked.
-///
-/// # Errors
-/// What cannot be read, as a sentence without a full stop.
-pub fn compile_expression(pack: &Pack, expression: &str) -> Result<Expr, String> {
-    let mut cx = CompileContext::new(pack, ENGINE_TABLES);
-    cx.scopes.push(ItemScope::Any);
-    let compiled = cx.expression(&DocumentNode { span: Span::default(), data: NodeValue::Text(expression.into()) });
-    let error = cx.report.items().iter().find(|error| error.code == Code::ExpressionBad);
-    error.map_or(Ok(compiled), |error| Err(error.message.clone()))
-}
-
 /// Compiles a pack, with conditions that stand apart from its rules. `row_keys` are the keys that rows may have by their
 /// schemas. The programs may be run only if there are no errors; otherwise they are used to find more errors.
 ///
@@ -152,6 +140,7 @@ pub fn compile<'p>(
     tested: Option<&str>,
 ) -> (Programs, Report) {
     let mut cx = CompileContext::new(pack, ENGINE_TABLES);
+    let declared_fields = cx.fields.iter().count();
     cx.row_keys = tested.is_none().then(row_keys);
     cx.tested = tested.is_some();
     let limits = limits(pack);
@@ -171,7 +160,8 @@ pub fn compile<'p>(
     let accounts = accounts(&mut cx);
     let forms = forms(&mut cx);
     let conditions = apart(&mut cx, conditions);
-    let deferred = tested.map(|_| Arc::new(DeferredCompiler::of(pack, &cx)));
+    let compiler = Arc::new(DeferredCompiler::of(pack, &cx));
+    let deferred = tested.map(|_| compiler.clone());
     let list = programs(&mut cx, deferred.as_ref());
     if deferred.is_none() {
         check_cycles(&mut cx, &list);
@@ -207,7 +197,7 @@ pub fn compile<'p>(
         row_patterns: crate::terms::patterns::RowPatterns::default(),
         names: cx.names,
     };
-    (Programs { rules: Arc::new(rules), list, formats }, report)
+    (Programs { rules: Arc::new(rules), list, formats, compiler, declared_fields }, report)
 }
 
 /// The numbers of the conditions that stand apart, by their places.

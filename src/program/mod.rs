@@ -14,8 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::model::Pack;
 use crate::model::term::RowTerms;
-use crate::syntax::CompileContext;
-use crate::terms::CompiledRules;
+use crate::terms::{CompiledRules, Expr};
 use crate::verbs::CompiledPass;
 
 pub use crate::syntax::expression::place_table;
@@ -24,7 +23,7 @@ pub(crate) use crate::syntax::values::function_names;
 pub use crate::verbs::condition_terms;
 pub(crate) use crate::verbs::pass_schema;
 pub(crate) use compile::ENGINE_TABLES;
-pub use compile::{DetachedCondition, compile, compile_expression};
+pub use compile::{DetachedCondition, compile};
 use deferred::DeferredCompiler;
 pub use machine::{HookRequest, Machine};
 
@@ -75,6 +74,10 @@ pub struct Programs {
     pub list: Vec<Program>,
     /// The foreign formats that the pack reads.
     pub formats: foreign::FormatList,
+    /// Compiles what is not compiled with the pack.
+    compiler: Arc<DeferredCompiler>,
+    /// How many of the fields rows of the pack declare; they have the first numbers.
+    declared_fields: usize,
 }
 
 impl Programs {
@@ -85,10 +88,16 @@ impl Programs {
     }
 
     /// The names of fields that they use and no row of the pack declares, one a line and in the order in which they are compiled.
-    pub(crate) fn undeclared_fields(&self, pack: &Pack) -> String {
-        let declared = CompileContext::new(pack, &[]).fields;
-        let used = self.rules.fields.iter().filter(|field| declared.id(field).is_none());
-        used.map(|field| format!("{field}\n")).collect()
+    pub(crate) fn undeclared_fields(&self) -> String {
+        self.rules.fields.iter().skip(self.declared_fields).map(|field| format!("{field}\n")).collect()
+    }
+
+    /// Compiles an expression over an item of any fields. Nothing but its syntax is checked.
+    ///
+    /// # Errors
+    /// What cannot be read, as a sentence without a full stop.
+    pub(crate) fn compile_expression(&self, expression: &str) -> Result<Expr, String> {
+        self.compiler.compile_expression(expression)
     }
 
     /// The programs that a build or a payload of the pack runs.
