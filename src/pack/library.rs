@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+#[cfg(rules_on_disk)]
+use std::sync::LazyLock;
 use std::sync::OnceLock;
 
 #[cfg(not(rules_on_disk))]
@@ -173,6 +175,13 @@ impl PackLibrary for PackShelf {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// Rules that are read from the checkout have no trees that are made before, and tests read them again and again.
+    #[cfg(rules_on_disk)]
+    fn memory(&self) -> Option<&DocumentMemory> {
+        static READ: LazyLock<DocumentMemory> = LazyLock::new(DocumentMemory::default);
+        Some(&READ)
     }
 
     fn is_named(&self, folder: &Path) -> bool {
