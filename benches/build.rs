@@ -42,7 +42,7 @@ fn chat(n: usize) -> Vec<Value> {
 
 fn scene(messages: usize, window: u32) -> Scene {
     let entries: Vec<Value> = (0..50)
-        .map(|n| json!({ "id": format!("e{n}"), "keys": [format!("key{n}"), "dragon"], "text": format!("Lore number {n}."), "order": n }))
+        .map(|n| json!({ "id": format!("e{n}"), "keys": [format!("key{n}"), "dragon"], "text": format!("Lore number {n}."), "position": "before", "order": n }))
         .collect();
     Scene::new(&json!({
         "type": "normal",
