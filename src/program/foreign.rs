@@ -19,6 +19,8 @@ use crate::model::{Map, Term, Value};
 use crate::syntax::CompileContext;
 use crate::syntax::conditions::PathMode;
 use crate::syntax::context::ItemScope;
+use crate::terms::expr::{FieldRef, PathSegment, QuerySource};
+use crate::terms::expression::Operation;
 use crate::terms::select::pass_env;
 use crate::terms::trees::put;
 use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr, PassMemo};
@@ -549,10 +551,13 @@ fn mapping(cx: &mut CompileContext<'_>, row: &PackRow, known: &[Arc<str>], conve
         cx.fail(Code::TermMissing, row.span, "a map row needs `from`", Some("write `from = \"@field\"`".into()));
         return None;
     };
+    let value = cx.within(ItemScope::Any, |cx| cx.expr(from));
+    let mut reads = heads(from);
+    value_fields(&value, 0, &mut reads);
     Some(cx.within(ItemScope::Any, |cx| FieldMapping {
         name: row.name.clone(),
-        reads: heads(from),
-        from: cx.expr(from),
+        reads,
+        from: value,
         whole: to.as_ref() == ".",
         to: path(&to),
         item,
@@ -564,6 +569,40 @@ fn mapping(cx: &mut CompileContext<'_>, row: &PackRow, known: &[Arc<str>], conve
         drop: dropped,
         warn: text("warn"),
     }))
+}
+
+/// Adds the fields of the document that the value of an expression as text is made of. A field that only decides which value is
+/// taken is not one of them. `depth`: how many items are around the value.
+fn value_fields(value: &Expr, depth: u8, out: &mut Vec<PathNames>) {
+    let mut each = |parts: &mut dyn Iterator<Item = &Expr>| parts.for_each(|part| value_fields(part, depth, out));
+    match value {
+        Expr::Text(list) | Expr::List(list) | Expr::First(list) | Expr::Over(list) => each(&mut list.iter()),
+        Expr::Fn(call) => each(&mut call.args.iter().map(|(_, value)| value)),
+        Expr::Pipe(pipe) => value_fields(&pipe.of, depth, out),
+        Expr::Query(query) => {
+            if let QuerySource::Value(of) = &query.of {
+                value_fields(of, depth, out);
+            }
+        }
+        Expr::Operation(operation) => {
+            let conditions = match &**operation {
+                Operation::All(_) | Operation::Any(_) | Operation::Presence(_) => return,
+                Operation::Choice(_) => 1,
+                _ => 0,
+            };
+            for (part, more) in operation.parts().skip(conditions) {
+                value_fields(part, depth.saturating_add_signed(more), out);
+            }
+        }
+        Expr::Field(FieldRef { up, field: Some((_, name)), rest }) if *up == depth => {
+            let below = rest.iter().map_while(|step| if let PathSegment::Name(name) = step { Some(name.clone()) } else { None });
+            let names: PathNames = std::iter::once(name.clone()).chain(below).collect();
+            if !out.contains(&names) {
+                out.push(names);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The names of a path.

@@ -87,6 +87,28 @@ fn a_report_names_the_field_that_a_value_came_from() {
     assert_eq!(brought.scene.to_json()["preset"]["entries"], json!([]), "an empty order is an order");
 }
 
+/// What the value is made of is read; what only decides which value is taken is kept beside the scene.
+#[test]
+fn fields_of_an_expression_are_read() {
+    let overlay = r#"
+kind = "overlay"
+version = 2
+[[format]]
+name = "note"
+detect = { note = true }
+[[map]]
+name = "note/name"
+from = "= cel.bind(n, title, n.size() + data.parts.map(p, p + suffix).size() + (flag == 1 ? left : right))"
+to = "names.user"
+"#;
+    let rules = Ruleset::open_with("base", &[("note.toml", overlay)]).unwrap_or_else(|rejected| panic!("{rejected}"));
+    let note =
+        json!({ "note": true, "title": "a", "data": { "parts": ["b"], "more": 1 }, "suffix": "c", "flag": 1, "left": 2, "right": 3 });
+    let brought = import_document(&rules, None, &note).unwrap();
+    assert_eq!(brought.scene.get("names").unwrap().to_json(), json!({ "user": 4 }));
+    assert_eq!(brought.rest.to_json(), json!({ "note": true, "data": { "more": 1 }, "flag": 1 }));
+}
+
 /// Texts and roles of the chat after the turn, its length, and the user's turns.
 fn turn(data: &Value) -> (Vec<String>, Value, Value) {
     let outcome = tapster::run(&EXACT, "turn", &Scene::new(data), &[]).unwrap_or_else(|e| panic!("{e}"));
