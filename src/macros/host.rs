@@ -419,13 +419,12 @@ impl MacroHost for Macros<'_> {
         if self.is_spent() {
             return MacroResult::Unknown;
         }
-        let known = called.id.filter(|_| called.args.is_empty()).and_then(|id| self.known_text(id).map(|text| text.clone()));
-        let result = known.map_or_else(|| self.changed(self.answer(called)), MacroResult::Text);
+        let result = self.changed(self.answer(called));
         self.tell(called.name, called.args, called.at, &result);
         result
     }
 
-    /// That of a row which only reads places of the scene, if they were read and nothing was set since.
+    /// Returns the text of a row that only reads the scene, if it was read and nothing was set since.
     fn known_text(&self, id: u32) -> Option<Ref<'_, Arc<str>>> {
         let row = self.table.row(id).filter(|row| row.is_bare && self.knows_rows_only())?;
         let texts = self.texts.borrow();

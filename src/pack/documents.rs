@@ -40,8 +40,8 @@ impl DocumentMemory {
         report: &mut Report,
     ) -> Option<RuleDocument> {
         let key = (file.name.clone(), sources.next_id());
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = files.get(&key).filter(|known| *known.source.layer == *layer && known.bytes == file.bytes) {
+        let files = || self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = files().get(&key).filter(|known| *known.source.layer == *layer && known.bytes == file.bytes) {
             sources.share(known.source.clone());
             report.extend(known.report.clone());
             return known.document.clone();
@@ -49,6 +49,7 @@ impl DocumentMemory {
         let mut found = Report::default();
         found.words.clone_from(&report.words);
         let document = read(file, layer, sources, schemas, &mut found);
+        let mut files = files();
         if files.len() >= MOST_FILES {
             files.clear();
         }

@@ -262,7 +262,8 @@ impl<'a> PackResolver<'a> {
         }
         let doc = match &mut self.checks {
             Some(checks) => read::read_unchecked(file, layer, self.sources, self.schemas, self.report, checks),
-            None => match self.library.memory() {
+            // what is remembered was read by the shipped schemas
+            None => match self.library.memory().filter(|_| std::ptr::eq(self.schemas, Schemas::shipped())) {
                 Some(memory) => memory.read(file, layer, self.sources, self.schemas, self.report),
                 None => read::read(file, layer, self.sources, self.schemas, self.report),
             },

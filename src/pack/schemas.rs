@@ -124,15 +124,19 @@ impl Schemas {
         }
         // most overlays have one or two tables; another file gets all, so that a schema is compiled twice at most
         let one_file = found.is_none() && known.is_some_and(|known| known.len() > MANY_KEYS);
-        let mut schema = schema.clone();
-        if one_file && let Some(root) = schema.as_object_mut() {
-            root.insert("properties".to_owned(), used().map(|(key, of)| (key.clone(), of.clone())).collect());
-        }
+        let cut = || {
+            let mut schema = schema.clone();
+            if let Some(root) = schema.as_object_mut() {
+                root.insert("properties".to_owned(), used().map(|(key, of)| (key.clone(), of.clone())).collect());
+            }
+            schema
+        };
+        let schema = if one_file { &cut() } else { schema };
         let options = jsonschema::options()
             .with_draft(Draft::Draft7)
             .with_pattern_options(PatternOptions::regex())
             .with_retriever(ByName(self.files().clone()));
-        let validator = Arc::new(options.build(&schema).map_err(|e| e.to_string())?);
+        let validator = Arc::new(options.build(schema).map_err(|e| e.to_string())?);
         let keys = one_file.then(|| used().map(|(key, _)| key.clone()).collect());
         ready.insert(file.to_owned(), ReadyValidator { keys, validator: validator.clone() });
         Ok(validator)

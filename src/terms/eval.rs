@@ -240,31 +240,22 @@ impl<'a> Env<'a> {
     /// Whether `subject` is an element of a list; a list that depends on no item is hashed once per pass.
     pub fn is_in(&self, subject: &Value, list: &Expr) -> Result<bool, EvalFault> {
         if let Expr::Memo(slot, inner) = list {
-            return Ok(self.set_of(*slot, inner)?.has(subject)?);
+            let set = match self.memo.set(*slot) {
+                Some(set) => set,
+                None => {
+                    let value = inner.eval(self)?;
+                    let made = Arc::new(ValueSet::of(value.elements())?);
+                    super::memo::put(&self.memo.sets, *slot, made.clone());
+                    made
+                }
+            };
+            return Ok(set.has(subject)?);
         }
         Ok(match list.eval(self)? {
             Value::List(l) => written::holds(&l, subject)?,
             Value::Null => false,
             other => written::same(&other, subject)?,
         })
-    }
-
-    /// The elements of a list that depends on no item.
-    fn set_of(&self, slot: u32, list: &Expr) -> Result<Arc<ValueSet>, EvalFault> {
-        if let Some(set) = self.memo.set(slot) {
-            return Ok(set);
-        }
-        let made = Arc::new(ValueSet::of(list.eval(self)?.elements())?);
-        super::memo::put(&self.memo.sets, slot, made.clone());
-        Ok(made)
-    }
-
-    /// Whether a list that depends on no item has no elements.
-    pub(super) fn is_empty_list(&self, list: &Expr) -> Result<bool, EvalFault> {
-        match list {
-            Expr::Memo(slot, inner) => Ok(self.set_of(*slot, inner)?.is_empty()),
-            _ => Ok(false),
-        }
     }
 
     /// A condition from the scene's data, as `path = test` or `{ path, op, value }`.

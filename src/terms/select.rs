@@ -242,27 +242,7 @@ impl Select {
 
     fn candidates(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
         outer.st.visit(seq.len())?;
-        let prefilter = self.prefilter(seq, outer);
-        let may_be_chosen =
-            |item: &Item| prefilter.as_ref().is_none_or(|prefilter| prefilter.may_be_met_by(item)) && (self.off || item.enabled());
-        let mut list = Vec::new();
-        // most questions about items end here
-        match seq {
-            SelectSequence::Items(items) | SelectSequence::Partly(items, ..) => {
-                for (n, item) in items.iter().enumerate() {
-                    if may_be_chosen(item) {
-                        list.push(n);
-                    }
-                }
-            }
-            SelectSequence::Some(items, chosen) => {
-                list.extend((0..chosen.len()).filter(|n| chosen.get(*n).and_then(|n| items.get(*n)).is_none_or(may_be_chosen)));
-            }
-            SelectSequence::Values(values) => list.extend(0..values.len()),
-        }
-        if self.since.is_none() && self.run.is_none() {
-            return self.filtered(list, seq, prefilter.as_ref(), outer);
-        }
+        let mut list: Vec<usize> = (0..seq.len()).filter(|n| self.off || seq.enabled(*n)).collect();
         if let Some(since) = &self.since {
             for (k, n) in list.iter().enumerate().rev() {
                 if outer.inner(seq.cur(*n)).holds(since)? {
@@ -287,26 +267,28 @@ impl Select {
                 list.drain(..list.len() - length);
             }
         }
-        self.filtered(list, seq, None, outer)
+        self.filtered(list, seq, outer)
     }
 
-    /// The elements that `where` lets pass, all of which the prefilter has let pass.
-    fn filtered(
-        &self,
-        of: Vec<usize>,
-        seq: SelectSequence<'_>,
-        prefilter: Option<&Prefilter>,
-        outer: &Env<'_>,
-    ) -> Result<Vec<usize>, EvalFault> {
+    /// The elements that `where` lets pass.
+    fn filtered(&self, of: Vec<usize>, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
         let Some(filter) = &self.filter else { return Ok(of) };
-        let mut kept = Vec::new();
-        for n in of {
+        let (mut kept, mut prefilter) = (Vec::new(), None);
+        let all = of.len();
+        for (nth, n) in of.into_iter().enumerate() {
             let env = outer.inner(seq.cur(n));
-            if let (Some(prefilter), CurrentItem::Item(item, _)) = (prefilter, env.cur)
-                && prefilter.is_met_by(item)
-            {
-                kept.push(n);
-                continue;
+            // what depends on no item has been evaluated for the first one
+            if nth == 1 && all >= limits::LONG_LIST && work::takes_shortcuts() {
+                prefilter = Prefilter::of(filter, seq, outer);
+            }
+            if let (Some(prefilter), CurrentItem::Item(item, _)) = (&prefilter, env.cur) {
+                if !prefilter.may_be_met_by(item) {
+                    continue;
+                }
+                if prefilter.is_met_by(item) {
+                    kept.push(n);
+                    continue;
+                }
             }
             match env.holds(filter) {
                 Ok(true) => kept.push(n),
@@ -319,13 +301,6 @@ impl Select {
             seen.judged(self, !kept.is_empty(), kept.len() < all);
         }
         Ok(kept)
-    }
-
-    /// What items must have to pass `where`, if the list is long enough for a prefilter to pay off.
-    fn prefilter(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Option<Prefilter> {
-        let (filter, CurrentItem::Item(first, _)) = (self.filter.as_ref()?, seq.cur(0)) else { return None };
-        let alone = self.since.is_none() && self.run.is_none();
-        (alone && seq.len() >= limits::LONG_LIST && work::takes_shortcuts()).then(|| Prefilter::of(filter, first.list, outer))
     }
 
     fn split(&self, seq: SelectSequence<'_>, candidates: Vec<usize>, outer: &Env<'_>) -> Result<Vec<Vec<usize>>, EvalFault> {
@@ -615,44 +590,46 @@ pub fn sort(part: &mut Vec<usize>, keys: &[SortKey], seq: SelectSequence<'_>, ou
 
 /// What an item must have to meet a condition, and with what it certainly meets it.
 #[derive(Debug, Default)]
-pub(super) struct Prefilter {
+struct Prefilter {
     /// The list that the requirement is for.
     list: u16,
     wanted: RequiredFields,
     /// For each of these, the item must match one alternative.
     one_of: Vec<Vec<Prefilter>>,
-    /// There is at least one requirement.
-    some: bool,
+    /// There is at least one requirement; one of several alternatives without any says nothing.
+    has_requirement: bool,
     /// No item meets the condition.
     never: bool,
     /// The condition says more than which fields must be off.
-    more: bool,
+    has_other_tests: bool,
 }
 
-/// The list of the items, which decides the defaults of their fields.
+/// Reads what a condition on the items of a list requires.
 struct ConditionReader<'a> {
     env: &'a Env<'a>,
+    /// The list, which decides the defaults of their fields.
     list: u16,
 }
 
 impl Prefilter {
-    /// What the items of a list must have to meet a condition.
-    pub(super) fn of(cond: &Cond, list: u16, env: &Env<'_>) -> Self {
-        let mut prefilter = Self { list, ..Self::default() };
-        ConditionReader { env, list }.read(cond, &mut prefilter);
-        prefilter
+    /// What items must have to meet a condition; `None` if they are none.
+    fn of(cond: &Cond, seq: SelectSequence<'_>, env: &Env<'_>) -> Option<Self> {
+        let CurrentItem::Item(first, _) = seq.cur(0) else { return None };
+        let mut prefilter = Self { list: first.list, ..Self::default() };
+        ConditionReader { env, list: first.list }.read(cond, &mut prefilter);
+        Some(prefilter)
     }
 
     /// Whether the item may meet the condition; false only if it certainly does not.
     #[inline]
-    pub(super) fn may_be_met_by(&self, item: &Item) -> bool {
+    fn may_be_met_by(&self, item: &Item) -> bool {
         item.list != self.list || self.may_hold(item)
     }
 
     /// Whether the item certainly meets the condition.
     #[inline]
     fn is_met_by(&self, item: &Item) -> bool {
-        !self.more && item.list == self.list && item.has_off(&self.wanted)
+        !self.has_other_tests && item.list == self.list && item.none_is_on(&self.wanted)
     }
 
     #[inline]
@@ -677,7 +654,7 @@ impl ConditionReader<'_> {
         {
             return self.test(id, test, prefilter);
         }
-        prefilter.more = true;
+        prefilter.has_other_tests = true;
         match cond {
             Cond::Const(_) => true,
             Cond::Any(list) => {
@@ -688,9 +665,9 @@ impl ConditionReader<'_> {
                     some.push(one);
                     sure
                 });
-                if sure && some.iter().all(|one| one.some) {
+                if sure && some.iter().all(|one| one.has_requirement) {
                     prefilter.one_of.push(some);
-                    prefilter.some = true;
+                    prefilter.has_requirement = true;
                 }
                 sure
             }
@@ -705,27 +682,32 @@ impl ConditionReader<'_> {
         }
         let is_off_by_default = self.env.st.rules.is_off_by_default(self.list, field);
         if matches!(test, CondTest::Is(false)) && is_off_by_default {
-            prefilter.more |= !prefilter.wanted.off(field);
+            prefilter.has_other_tests |= !prefilter.wanted.off(field);
             return true;
         }
-        prefilter.more = true;
-        // what depends on no item is evaluated for the first item anyway
-        if test.operands().iter().any(|e| !matches!(e, Expr::Const(_) | Expr::Memo(..))) {
-            return false;
+        prefilter.has_other_tests = true;
+        // what has been evaluated cannot fail any more
+        let memo = self.env.memo;
+        let is_evaluated = |e: &Expr| match e {
+            Expr::Const(_) => true,
+            Expr::Memo(slot, _) => memo.get(*slot).is_some(),
+            _ => false,
+        };
+        match test {
+            CondTest::In(Expr::Memo(slot, _)) => match memo.set(*slot) {
+                Some(set) => prefilter.never |= set.is_empty(),
+                None => return false,
+            },
+            _ if !test.operands().into_iter().all(is_evaluated) => return false,
+            _ => {}
         }
         let Ok(passes_when_missing) = self.passes_when_missing(field, test) else { return false };
-        if let CondTest::In(list @ Expr::Memo(..)) = test {
-            match self.env.is_empty_list(list) {
-                Ok(is_empty) => prefilter.never |= is_empty,
-                Err(_) => return false,
-            }
-        }
         if wants_true(test) && is_off_by_default {
             prefilter.wanted.on(field);
         } else if !passes_when_missing {
             prefilter.wanted.there(field);
         }
-        prefilter.some |= prefilter.never || !passes_when_missing;
+        prefilter.has_requirement |= prefilter.never || !passes_when_missing;
         // a pattern may exceed its bound
         !matches!(test, CondTest::Matches(_) | CondTest::MatchesOf(_))
     }

@@ -50,6 +50,8 @@ pub const INFO: VerbInfo = VerbInfo {
 /// The terms of `require`.
 pub struct RequireTerms {
     that: Cond,
+    /// The account that `that` is about, if it is about one.
+    account: Option<usize>,
     error: Arc<str>,
     message: Option<Expr>,
     help: Option<Expr>,
@@ -85,10 +87,11 @@ impl RequireTerms {
         let scope = if per_item { w.scope.clone() } else { ItemScope::None };
         let (that, [message, help, row]) = cx.within(scope, |cx| {
             let that = cx.cond(that, if per_item { PathMode::Item } else { PathMode::Scene });
-            // what depends on no item is evaluated once
-            let that = if per_item { cx.sealed_cond(that) } else { that };
             (that, ["message", "help", "row"].map(|term| w.value(cx, term)))
         });
+        let account = account_of(&that);
+        // what depends on no item is evaluated once
+        let that = if per_item { cx.sealed_cond(that) } else { that };
         let level = match w.word("level") {
             "warn" => FailureLevel::Warn,
             "stop" => FailureLevel::Stop,
@@ -98,7 +101,7 @@ impl RequireTerms {
             let help = Some("add `error = \"code\"`, which programs can tell apart".into());
             cx.fail(Code::TermMissing, w.span, "`require` needs `error`: the code that is reported", help);
         }
-        Some(Self { that, error: w.text("error").unwrap_or("require.failed").into(), message, help, row, level })
+        Some(Self { that, account, error: w.text("error").unwrap_or("require.failed").into(), message, help, row, level })
     }
 
     fn complaint(&self, env: &Env<'_>) -> Result<FailureReport, ProgramInterrupt> {
@@ -112,7 +115,7 @@ impl RequireTerms {
 
     /// The cost of the live list and the available size, if the requirement is about an account.
     fn headroom(&self, run: &PassRun<'_>, st: &BuildState) -> Result<Option<ledger::BudgetNumbers>, ProgramInterrupt> {
-        let Some(account) = account_of(&self.that) else { return Ok(None) };
+        let Some(account) = self.account else { return Ok(None) };
         let memo = run.fresh_memo();
         let env = pass_env(st, &memo);
         // what was reserved is part of what the prompt needs, whether or not an item stands for it yet
@@ -169,7 +172,6 @@ fn account_of(cond: &Cond) -> Option<usize> {
             _ => None,
         },
         Cond::All(l) | Cond::Any(l) => l.iter().find_map(account_of),
-        Cond::Memo(_, cond) => account_of(cond),
         _ => None,
     }
 }

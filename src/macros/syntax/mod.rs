@@ -37,8 +37,8 @@ pub trait MacroHost: MacroGrammar {
     /// Evaluates one macro.
     fn call(&self, called: &MacroCall<'_>) -> MacroResult;
 
-    /// What a macro gives that is called without arguments, if that is known and nobody asks about the call: then the walk
-    /// makes none.
+    /// What a macro gives that is called without arguments, if that is known and no trace records the call; the walk then does
+    /// not [`call`](Self::call) it.
     fn known_text(&self, _id: u32) -> Option<Ref<'_, Arc<str>>> {
         None
     }

@@ -124,6 +124,8 @@ pub struct Item {
     there: FieldBits,
     /// The fields of these that may count as true.
     on: FieldBits,
+    /// A field is or was a compiled cell, whose evaluation may fail.
+    has_cells: bool,
     rest: Option<Arc<Map>>,
     /// Fields that the source set to null. They count as missing; [`Item::as_said`] returns them again.
     nulls: Option<Box<[FieldId]>>,
@@ -158,7 +160,7 @@ impl Item {
     #[must_use]
     #[inline]
     pub fn lacks(&self, id: FieldId) -> bool {
-        // a field without a number may be among those of the source
+        // an unknown name has the number of `_`, and may be in `rest`
         self.there.has(id) == Some(false) && self.has_own_fields() && (id != core::SELF || self.rest.is_none())
     }
 
@@ -168,22 +170,24 @@ impl Item {
         self.there.has(core::SELF) == Some(false)
     }
 
-    /// Whether the item may have what must be there and on; `false` only if it certainly has not. Defaults of its list are not
-    /// considered.
+    /// Whether the item may have what must be there and on; `false` only if it certainly has not, and if looking at its fields
+    /// cannot fail. Defaults of its list are not considered.
     #[must_use]
     #[inline]
     pub fn may_have(&self, wanted: &RequiredFields) -> bool {
-        if self.has_own_fields() {
+        if self.has_cells {
+            true
+        } else if self.has_own_fields() {
             self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
         } else {
             !self.there.has_some_without(&wanted.on, &self.on)
         }
     }
 
-    /// Whether the item certainly has none of the fields on that must be off. Defaults of its list are not considered.
+    /// Whether certainly none of the fields counts as true that must not. Defaults of its list are not considered.
     #[must_use]
     #[inline]
-    pub fn has_off(&self, wanted: &RequiredFields) -> bool {
+    pub fn none_is_on(&self, wanted: &RequiredFields) -> bool {
         self.has_own_fields() && !self.on.has_some_of(&wanted.off)
     }
 
@@ -196,6 +200,7 @@ impl Item {
     /// Notes that a field changes.
     fn mark(&mut self, id: FieldId, value: &Value) {
         self.table = None;
+        self.has_cells |= matches!(value, Value::Rule(_));
         self.there.put(id, !value.is_null());
         self.on.put(id, value.truthy());
     }

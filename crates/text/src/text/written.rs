@@ -132,11 +132,21 @@ pub fn push<T>(list: &mut Vec<T>, element: T, bytes: usize) -> Result<(), Budget
     Ok(())
 }
 
-/// A text that is equal for equal values: a key of parts or of a set.
+/// A text that is equal for values that are the [`same`]: a key of parts or of a set.
 ///
 /// # Errors
-/// The work of the build is spent.
+/// The work of the build is spent, or the value nests too deeply.
 pub fn key(value: &Value) -> Result<String, BudgetExceeded> {
+    key_within(value, limits::OUTPUT_NESTING)
+}
+
+fn key_within(value: &Value, depth: usize) -> Result<String, BudgetExceeded> {
+    // where each part ends is said before it, whatever it holds
+    let part = |out: &mut String, part: &str| {
+        work::make(part.len() + 1)?;
+        *out += &format!("{}:{part}", part.len());
+        Ok(())
+    };
     Ok(match value {
         Value::Text(t) => {
             work::make(t.len() + 1)?;
@@ -144,10 +154,28 @@ pub fn key(value: &Value) -> Result<String, BudgetExceeded> {
         }
         Value::Null => String::new(),
         Value::Bool(b) => format!("b{b}"),
-        other => match other.as_f64() {
-            Some(n) => format!("n{n}"),
-            None => format!("j{}", json(other)?),
-        },
+        Value::Int(n) => format!("n{n}"),
+        // -0 is 0
+        Value::Num(n) => format!("n{}", n + 0.0),
+        Value::List(_) | Value::Map(_) if depth == 0 => return Err(work::too_large(SizeExcess::Depth)),
+        Value::List(list) => {
+            let mut out = String::from("l");
+            for value in list.iter() {
+                part(&mut out, &key_within(value, depth - 1)?)?;
+            }
+            out
+        }
+        Value::Map(map) => {
+            let mut fields: Vec<_> = map.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            let mut out = String::from("m");
+            for (name, value) in fields {
+                part(&mut out, name)?;
+                part(&mut out, &key_within(value, depth - 1)?)?;
+            }
+            out
+        }
+        other @ Value::Rule(_) => format!("j{}", json(other)?),
     })
 }
 
