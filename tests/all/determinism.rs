@@ -518,3 +518,45 @@ fn a_trim_report_names_every_account() {
     assert_eq!(accounts, ["short", "prompt"]);
     assert_eq!(both["accounts"][0]["budget_tokens"], 6);
 }
+
+/// What a pass over items of a table `notes` says: its warnings, or the error with which it ends.
+fn passed(pass: &str, notes: &[Json]) -> Result<Vec<String>, BuildError> {
+    let list = "[[list]]\nname = \"notes\"\nfrom = \"notes\"\nrows = [\"note\"]\n[[path]]\nname = \"notes\"\ntype = \"list\"\n";
+    let path = "[[path]]\nname = \"known\"\ntype = \"list\"\n";
+    let fields = ["mark", "hidden", "price"].map(|name| format!("[[field]]\nname = \"note/{name}\"\ntype = \"any\"\n")).concat();
+    // an order reads all of a list
+    let program = "[[program]]\nname = \"notes\"\nover = \"notes\"\n[[pass]]\nname = \"notes/read\"\ndo = \"order\"\nby = [\"price\"]\n\
+                   [[pass]]\nname = \"notes/tried\"\n";
+    let overlay = format!("kind = \"overlay\"\nversion = 2\n{list}{path}{fields}{program}{pass}");
+    let rules = Ruleset::open_with("base", &[("notes.toml", &overlay)]).unwrap_or_else(|rejected| panic!("{rejected}"));
+    let known = json!([{ "a": 1, "b": [2, 0] }, "x"]);
+    let scene = json!({ "notes": notes, "known": known, "context": { "window": 3, "reserve": 1, "tokenizer": "words" } });
+    let outcome = tapster::run(&rules, "notes", &Scene::new(&scene), &[])?;
+    Ok(outcome.warnings().into_iter().map(|warning| warning.message).collect())
+}
+
+/// Of a long list, items that certainly fail a condition are not judged: that hides no mistake, and makes none.
+#[test]
+fn long_lists_say_what_short_ones_say() {
+    for count in [3, 60] {
+        let notes: Vec<Json> = (0..count).map(|n| json!({ "mark": format!("m{n}"), "price": 10 + n })).collect();
+        let failing = r#"where = { all = [{ mark = { ne = "= int('abc')" } }, { hidden = true }] }"#;
+        assert!(passed(&format!("do = \"drop\"\n{failing}"), &notes).is_err(), "{count}");
+        let skipped = passed(&format!("do = \"drop\"\non_error = \"skip\"\n{failing}"), &notes).unwrap();
+        assert!(skipped.len() >= 3, "{count}: {skipped:?}");
+        let unasked = r#"where = { all = [{ hidden = true }, { mark = { in = { of = "$known", where = "= int('abc') == 3" } } }] }"#;
+        assert_eq!(passed(&format!("do = \"drop\"\n{unasked}"), &notes).unwrap(), [""; 0], "{count}");
+        let room = "do = \"require\"\nwhere = { price = { ge = 0 } }\nthat = { \"$budget.prompt.left\" = { ge = \"@price\" } }\n";
+        let error = passed(&format!("{room}error = \"max_tokens_exceeded\""), &notes).unwrap_err();
+        assert_eq!(error.max_tokens, Some(3), "{count}: {error}");
+    }
+}
+
+/// A set of values is asked as the list is that it was made of.
+#[test]
+fn equal_values_are_in_a_list_however_they_are_written() {
+    let notes = [json!({ "b": [2.0, -0.0], "a": 1.0 }), json!("x"), json!({ "a": 1 }), json!("2")].map(|mark| json!({ "mark": mark }));
+    let pass = "do = \"require\"\nwhere = { mark = { exists = true } }\nthat = { mark = { in = \"$known\" } }\nerror = \"note.unknown\"\n\
+                level = \"warn\"\nmessage = \"{{@mark}}\"";
+    assert_eq!(passed(pass, &notes).unwrap(), ["{\"a\":1}", "2"]);
+}
