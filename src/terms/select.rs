@@ -598,8 +598,6 @@ struct Prefilter {
     one_of: Vec<Vec<Prefilter>>,
     /// There is at least one requirement; one of several alternatives without any says nothing.
     has_requirement: bool,
-    /// No item meets the condition.
-    never: bool,
     /// The condition says more than which fields must be off.
     has_other_tests: bool,
 }
@@ -634,7 +632,7 @@ impl Prefilter {
 
     #[inline]
     fn may_hold(&self, item: &Item) -> bool {
-        !self.never && item.may_have(&self.wanted) && (self.one_of.is_empty() || self.may_hold_one_of_each(item))
+        item.may_have(&self.wanted) && (self.one_of.is_empty() || self.may_hold_one_of_each(item))
     }
 
     fn may_hold_one_of_each(&self, item: &Item) -> bool {
@@ -695,7 +693,8 @@ impl ConditionReader<'_> {
         };
         match test {
             CondTest::In(Expr::Memo(slot, _)) => match memo.set(*slot) {
-                Some(set) => prefilter.never |= set.is_empty(),
+                Some(set) if set.is_empty() => prefilter.wanted.never(),
+                Some(_) => {}
                 None => return false,
             },
             _ if !test.operands().into_iter().all(is_evaluated) => return false,
@@ -707,7 +706,7 @@ impl ConditionReader<'_> {
         } else if !passes_when_missing {
             prefilter.wanted.there(field);
         }
-        prefilter.has_requirement |= prefilter.never || !passes_when_missing;
+        prefilter.has_requirement |= !passes_when_missing;
         // a pattern may exceed its bound
         !matches!(test, CondTest::Matches(_) | CondTest::MatchesOf(_))
     }

@@ -9,12 +9,14 @@ use rustc_hash::FxHashMap;
 
 use super::{Map, Value};
 
-/// A condition on an item: fields that it must have, fields that must be able to count as true, and fields that must not.
+/// A condition on an item: fields that it must have, fields that must be able to count as true, and fields that must not; or one that
+/// no item meets.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequiredFields {
     there: FieldBits,
     on: FieldBits,
     off: FieldBits,
+    never: bool,
 }
 
 impl RequiredFields {
@@ -26,6 +28,11 @@ impl RequiredFields {
     /// Requires that the field can count as true.
     pub fn on(&mut self, id: FieldId) {
         self.on.put(id, true);
+    }
+
+    /// Requires what no item has.
+    pub fn never(&mut self) {
+        self.never = true;
     }
 
     /// Requires that the field does not count as true; false if that cannot be required of this field.
@@ -176,12 +183,12 @@ impl Item {
     #[inline]
     pub fn may_have(&self, wanted: &RequiredFields) -> bool {
         if self.has_cells {
-            true
-        } else if self.has_own_fields() {
-            self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
-        } else {
-            !self.there.has_some_without(&wanted.on, &self.on)
+            return true;
         }
+        if !self.has_own_fields() {
+            return !wanted.never && !self.there.has_some_without(&wanted.on, &self.on);
+        }
+        !wanted.never && self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
     }
 
     /// Whether certainly none of the fields counts as true that must not. Defaults of its list are not considered.
