@@ -242,7 +242,11 @@ impl Select {
 
     fn candidates(&self, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
         outer.st.visit(seq.len())?;
-        let mut list: Vec<usize> = (0..seq.len()).filter(|n| self.off || seq.enabled(*n)).collect();
+        let enabled = (0..seq.len()).filter(|n| self.off || seq.enabled(*n));
+        if self.since.is_none() && self.run.is_none() {
+            return self.filtered(enabled, seq, outer);
+        }
+        let mut list: Vec<usize> = enabled.collect();
         if let Some(since) = &self.since {
             for (k, n) in list.iter().enumerate().rev() {
                 if outer.inner(seq.cur(*n)).holds(since)? {
@@ -267,21 +271,20 @@ impl Select {
                 list.drain(..list.len() - length);
             }
         }
-        self.filtered(list, seq, outer)
+        self.filtered(list.into_iter(), seq, outer)
     }
 
     /// The elements that `where` lets pass.
-    fn filtered(&self, of: Vec<usize>, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
-        let Some(filter) = &self.filter else { return Ok(of) };
+    fn filtered(&self, of: impl Iterator<Item = usize>, seq: SelectSequence<'_>, outer: &Env<'_>) -> Result<Vec<usize>, EvalFault> {
+        let Some(filter) = &self.filter else { return Ok(of.collect()) };
         let (mut kept, mut prefilter) = (Vec::new(), None);
-        let all = of.len();
-        for (nth, n) in of.into_iter().enumerate() {
-            let env = outer.inner(seq.cur(n));
+        for (nth, n) in of.enumerate() {
             // what depends on no item has been evaluated for the first one
-            if nth == 1 && all >= limits::LONG_LIST && work::takes_shortcuts() {
+            if nth == 1 && seq.len() >= limits::LONG_LIST && work::takes_shortcuts() {
                 prefilter = Prefilter::of(filter, seq, outer);
             }
-            if let (Some(prefilter), CurrentItem::Item(item, _)) = (&prefilter, env.cur) {
+            let cur = seq.cur(n);
+            if let (Some(prefilter), CurrentItem::Item(item, _)) = (&prefilter, cur) {
                 if !prefilter.may_be_met_by(item) {
                     continue;
                 }
@@ -290,6 +293,7 @@ impl Select {
                     continue;
                 }
             }
+            let env = outer.inner(cur);
             match env.holds(filter) {
                 Ok(true) => kept.push(n),
                 Ok(false) => {}
