@@ -697,7 +697,7 @@ impl ConditionReader<'_> {
         };
         match test {
             CondTest::In(Expr::Memo(slot, _)) => match memo.set(*slot) {
-                Some(set) if set.is_empty() => prefilter.wanted.never(),
+                Some(set) if set.is_empty() => prefilter.wanted.refuse_all(),
                 Some(_) => {}
                 None => return false,
             },

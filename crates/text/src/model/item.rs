@@ -16,7 +16,7 @@ pub struct RequiredFields {
     there: FieldBits,
     on: FieldBits,
     off: FieldBits,
-    never: bool,
+    refuses_all: bool,
 }
 
 impl RequiredFields {
@@ -31,8 +31,8 @@ impl RequiredFields {
     }
 
     /// Requires what no item has.
-    pub fn never(&mut self) {
-        self.never = true;
+    pub fn refuse_all(&mut self) {
+        self.refuses_all = true;
     }
 
     /// Requires that the field does not count as true; false if that cannot be required of this field.
@@ -186,9 +186,9 @@ impl Item {
             return true;
         }
         if !self.has_own_fields() {
-            return !wanted.never && !self.there.has_some_without(&wanted.on, &self.on);
+            return !wanted.refuses_all && !self.there.has_some_without(&wanted.on, &self.on);
         }
-        !wanted.never && self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
+        !wanted.refuses_all && self.on.has_all(&wanted.on) && self.there.has_all(&wanted.there)
     }
 
     /// Whether certainly none of the fields counts as true that must not. Defaults of its list are not considered.
