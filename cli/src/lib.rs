@@ -57,6 +57,13 @@ Examples:
   tapster explain examples/hello          where each block came from
   tapster check rules/base                every mistake of a pack
 
+Environment:
+  TAPSTER_PACKS       folders of packs, searched before `./rules`
+  TAPSTER_TEMPLATES   the folder of templates [default: `./templates`]
+  TAPSTER_STORE       the database of sessions [default: `./tapster.db`]
+  TAPSTER_CACHE       the folder that remembers checked rules [default: `tapster` among your caches; empty: none]
+  NO_COLOR            no colours
+
 Exit codes: 0 done, 1 it ran and the answer is no, 2 it could not run.";
 
 /// Runs the program with the arguments of the process (the program's own name first) and its streams.

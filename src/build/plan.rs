@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::diag::limits;
-use crate::model::plan::{EvictionRecord, PlanTrace, TrimReport, TrimmedAccount};
+use crate::model::plan::{EvictionRecord, PlanTrace, ShortenedRecord, TrimReport, TrimmedAccount};
 use crate::model::{Map, Plan, PlanBlock, Scene, Value, budget};
 use crate::pack::Ruleset;
-use crate::terms::ledger::{self, LedgerEviction, TrimmedList, whole_tokens};
+use crate::terms::ledger::{self, LedgerEviction, LedgerShortening, TrimmedList, whole_tokens};
 use crate::terms::select::pass_env;
 use crate::terms::usage::read_size;
 use crate::terms::{BuildState, PassMemo};
@@ -90,7 +90,8 @@ fn report(st: &BuildState, kept: f64, trimmed: Option<&TrimmedList>) -> Result<O
     let accounts = several.iter().filter(|_| several.len() > 1);
     let accounts = accounts.map(|by| trimmed_account(st, by)).collect::<Result<_, _>>()?;
     let ledger = st.ledger.borrow();
-    let gone: f64 = ledger.records.iter().map(|r| r.tokens).sum();
+    let evictions = ledger.records.iter().map(|r| r.tokens);
+    let gone: f64 = evictions.chain(ledger.shortened.iter().map(|r| r.tokens - r.left)).sum();
     Ok(Some(TrimReport {
         strategy: strategy(pass),
         account: st.rules.accounts.get(*account).map(|a| a.name.to_string()).unwrap_or_default(),
@@ -99,6 +100,7 @@ fn report(st: &BuildState, kept: f64, trimmed: Option<&TrimmedList>) -> Result<O
         final_tokens: whole_tokens(kept),
         eviction_count: ledger.records.iter().map(|r| r.unread.unwrap_or(1)).sum(),
         records: ledger.records.iter().map(evicted).collect(),
+        shortened: ledger.shortened.iter().map(shortened).collect(),
         accounts,
     }))
 }
@@ -119,4 +121,9 @@ fn trimmed_account(st: &BuildState, by: &TrimmedList) -> Result<TrimmedAccount, 
 pub(super) fn evicted(record: &LedgerEviction) -> EvictionRecord {
     let LedgerEviction { id, tokens, group, group_eviction, pass, unread } = record.clone();
     EvictionRecord { id, tokens: whole_tokens(tokens), group, group_eviction, pass, unread }
+}
+
+fn shortened(record: &LedgerShortening) -> ShortenedRecord {
+    let LedgerShortening { id, tokens, left, group, pass } = record.clone();
+    ShortenedRecord { id, tokens: whole_tokens(tokens), left: whole_tokens(left), group, pass }
 }

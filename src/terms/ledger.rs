@@ -95,12 +95,29 @@ pub struct LedgerEviction {
     pub unread: Option<usize>,
 }
 
+/// An item that got a shorter text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LedgerShortening {
+    /// The item's id.
+    pub id: String,
+    /// What it cost before, in tokens.
+    pub tokens: f64,
+    /// What it costs with the shorter text, in tokens.
+    pub left: f64,
+    /// Its budget group.
+    pub group: String,
+    /// The pass that made it shorter.
+    pub pass: String,
+}
+
 /// What has been spent and evicted so far.
 #[derive(Debug, Default)]
 pub struct TokenBudgets {
     spent: Vec<f64>,
     /// What was evicted, in order.
     pub records: Vec<LedgerEviction>,
+    /// What got a shorter text, in order.
+    pub shortened: Vec<LedgerShortening>,
     /// The lists that were trimmed and the accounts that they were trimmed to, each with the pass that did so last.
     trimmed: Vec<TrimmedList>,
 }

@@ -511,10 +511,13 @@ impl BuildState {
     }
 
     /// What all unread items of a list say about a condition: that it holds, or that it does not; `None` if that depends on
-    /// the item.
+    /// the item, or if the condition fails, which is then left to whoever reads the items.
     pub fn judge_unread(&self, id: usize, cond: &Cond, env: &Env<'_>) -> Result<Option<bool>, EvalFault> {
         let shape = self.with_list(id, |list| list.unread.as_ref().map(|unread| unread.shape.clone())).flatten();
-        shape.unwrap_or_default().judge(cond, env)
+        match shape.unwrap_or_default().judge(cond, env) {
+            Err(fault) if !fault.is_bound() => Ok(None),
+            judged => judged,
+        }
     }
 
     /// Whether an unread item may meet a condition.

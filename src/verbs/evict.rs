@@ -10,7 +10,7 @@ use crate::diag::Code;
 use crate::model::item::core;
 use crate::model::{Item, Term, Value};
 use crate::syntax::CompileContext;
-use crate::terms::ledger::{self, LedgerEviction};
+use crate::terms::ledger::{self, LedgerEviction, LedgerShortening};
 use crate::terms::lists::UnreadRest;
 use crate::terms::select::{SelectEnd, SelectSequence};
 use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, Expr};
@@ -196,7 +196,7 @@ impl EvictTerms {
                             && let Some((short, rest)) = self.cut_item(point, item, cost - (total - size), &env)?
                         {
                             total -= cost - rest;
-                            cut.push((*n, short));
+                            cut.push((*n, short, [cost, rest]));
                             continue;
                         }
                         run.tell(item, [("needs", Value::Num(cost)), ("over", Value::Num(total - size)), ("size", Value::Num(size))]);
@@ -239,7 +239,7 @@ impl EvictTerms {
                     let cost = ledger::cost(&env, self.account, &short)?;
                     if cost < long {
                         total -= long - cost;
-                        changed.push((n, short));
+                        changed.push((n, short, [long, cost]));
                     }
                 }
             }
@@ -310,9 +310,12 @@ fn item_with_text(item: &Item, text: &Value) -> Item {
     item
 }
 
-fn replace_items(run: &PassRun<'_>, st: &mut BuildState, changed: Vec<(usize, Item)>) {
-    for (n, item) in changed {
+/// Replaces items by others with shorter texts, each with what it cost before and costs now.
+fn replace_items(run: &PassRun<'_>, st: &mut BuildState, changed: Vec<(usize, Item, [f64; 2])>) {
+    for (n, item, [tokens, left]) in changed {
         run.note(&item, "shaped", st);
+        let LedgerEviction { id, group, pass, .. } = record(&item, tokens, false, &run.pass.id);
+        st.ledger.borrow_mut().shortened.push(LedgerShortening { id, tokens, left, group, pass });
         if let Some(place) = st.list_mut(run.list).items.get_mut(n) {
             *place = item;
         }

@@ -67,7 +67,11 @@ fn queue(run: &PassRun<'_>, each: &dyn ItemChange, st: &BuildState) -> Result<()
     {
         let env = pass_env(st, &memo);
         for cell in &pass.cells {
-            cell.fill(&env)?;
+            match cell.fill(&env) {
+                // the pass fails at its items, as at those of a short list
+                Err(fault) if !fault.is_bound() => return st.load_all(list),
+                filled => filled?,
+            }
         }
     }
     let seq = st.list(list);

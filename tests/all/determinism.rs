@@ -519,15 +519,59 @@ fn a_trim_report_names_every_account() {
     assert_eq!(both["accounts"][0]["budget_tokens"], 6);
 }
 
+const SHORTER: &str = r#"
+kind = "overlay"
+version = 2
+[[cost_model]]
+name = "words"
+estimator = "words"
+[[budget]]
+name = "words"
+size = 5
+cost_model = "words"
+[[program]]
+name = "shorter"
+over = "blocks"
+[[pass]]
+name = "shorter/evict"
+do = "evict"
+budget = "words"
+shorter = "@meta.brief"
+cut = "word"
+"#;
+
+#[test]
+fn a_trim_report_says_what_was_made_shorter() {
+    let rules = Ruleset::open_with("base", &[("shorter.toml", SHORTER)]).unwrap();
+    let blocks = json!([
+        { "id": "1", "group": "lore", "text": "one two three four", "meta": { "brief": "one" } },
+        { "id": "2", "text": "five six seven" },
+        { "id": "3", "text": "eight nine ten" },
+    ]);
+    let outcome = tapster::run(&rules, "shorter", &Scene::new(&json!({})), &[("blocks", blocks)]).unwrap();
+    let report = json!(outcome.trim_report("blocks").unwrap().unwrap());
+    let shortened = json!([
+        { "id": "1", "tokens": 4, "left": 1, "group": "lore", "pass": "shorter/evict" },
+        { "id": "2", "tokens": 3, "left": 2, "group": "", "pass": "shorter/evict" },
+    ]);
+    assert_eq!(report["shortened"], shortened);
+    assert_eq!((&report["records"][0]["id"], &report["records"][0]["tokens"]), (&json!("1"), &json!(1)));
+    assert_eq!((&report["initial_tokens"], &report["final_tokens"]), (&json!(10), &json!(5)));
+}
+
 /// What a pass over items of a table `notes` says: its warnings, or the error with which it ends.
 fn passed(pass: &str, notes: &[Json]) -> Result<Vec<String>, BuildError> {
+    // an order reads all of a list
+    passed_after("[[pass]]\nname = \"notes/read\"\ndo = \"order\"\nby = [\"price\"]\n", pass, notes)
+}
+
+/// The same after another pass.
+fn passed_after(before: &str, pass: &str, notes: &[Json]) -> Result<Vec<String>, BuildError> {
     let list = "[[list]]\nname = \"notes\"\nfrom = \"notes\"\nrows = [\"note\"]\n[[path]]\nname = \"notes\"\ntype = \"list\"\n";
     let path = "[[path]]\nname = \"known\"\ntype = \"list\"\n";
     let fields = ["mark", "hidden", "price"].map(|name| format!("[[field]]\nname = \"note/{name}\"\ntype = \"any\"\n")).concat();
-    // an order reads all of a list
-    let program = "[[program]]\nname = \"notes\"\nover = \"notes\"\n[[pass]]\nname = \"notes/read\"\ndo = \"order\"\nby = [\"price\"]\n\
-                   [[pass]]\nname = \"notes/tried\"\n";
-    let overlay = format!("kind = \"overlay\"\nversion = 2\n{list}{path}{fields}{program}{pass}");
+    let program = "[[program]]\nname = \"notes\"\nover = \"notes\"\n";
+    let overlay = format!("kind = \"overlay\"\nversion = 2\n{list}{path}{fields}{program}{before}[[pass]]\nname = \"notes/tried\"\n{pass}");
     let rules = Ruleset::open_with("base", &[("notes.toml", &overlay)]).unwrap_or_else(|rejected| panic!("{rejected}"));
     let known = json!([{ "a": 1, "b": [2, 0] }, "x"]);
     let scene = json!({ "notes": notes, "known": known, "context": { "window": 3, "reserve": 1, "tokenizer": "words" } });
@@ -549,6 +593,20 @@ fn long_lists_say_what_short_ones_say() {
         let room = "do = \"require\"\nwhere = { price = { ge = 0 } }\nthat = { \"$budget.prompt.left\" = { ge = \"@price\" } }\n";
         let error = passed(&format!("{room}error = \"max_tokens_exceeded\""), &notes).unwrap_err();
         assert_eq!(error.max_tokens, Some(3), "{count}: {error}");
+    }
+}
+
+/// A filter that fails for every item does so for each, although a long list has not been read before.
+#[test]
+fn unread_items_fail_as_read_ones_do() {
+    for filter in [r#"where = "= int('abc') == 3""#, r#"where = { price = { ge = "= int('abc')" } }"#, r#"where = "= price > int('abc')""#] {
+        for count in [3, 60] {
+            let notes: Vec<Json> = (0..count).map(|n| json!({ "mark": format!("m{n}"), "price": 10 + n })).collect();
+            let tried = |policy: &str| passed_after("", &format!("do = \"drop\"\n{policy}\n{filter}"), &notes);
+            assert_eq!(tried("on_error = \"skip\"").unwrap().len(), count, "{filter}");
+            assert_eq!(tried("on_error = \"keep\"").unwrap().len(), 1, "{count} {filter}");
+            assert!(tried("").is_err(), "{count} {filter}");
+        }
     }
 }
 

@@ -35,8 +35,8 @@ const OF_REASON: [&str; 7] = ["because", "id", "list", "book", "pass", "detail",
 /// The keys of what a document gives.
 const OF_IMPORT: [&str; 4] = ["format", "scene", "rest", "warnings"];
 /// The keys of the report of trimming.
-const OF_TRIM: [&str; 8] =
-    ["strategy", "account", "budget_tokens", "initial_tokens", "final_tokens", "eviction_count", "records", "accounts"];
+const OF_TRIM: [&str; 9] =
+    ["strategy", "account", "budget_tokens", "initial_tokens", "final_tokens", "eviction_count", "records", "shortened", "accounts"];
 
 /// The files that a case names and that are not there.
 #[must_use]

@@ -37,6 +37,21 @@ impl EvictionRecord {
     }
 }
 
+/// One block whose text trimming made shorter.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ShortenedRecord {
+    /// The id of the block.
+    pub id: String,
+    /// What it cost before, in tokens: rounded up where the pack's ruler gives fractions.
+    pub tokens: u64,
+    /// What it costs with its shorter text, in tokens, rounded up.
+    pub left: u64,
+    /// The budget group of the block.
+    pub group: String,
+    /// The pass that made it shorter, as `program/pass`.
+    pub pass: String,
+}
+
 /// What trimming did. Token counts are rounded up where the pack's rulers give fractions. Source of the fields:
 /// `wave4-contracts.md`, Trimmer Contract, Observability.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
@@ -56,6 +71,9 @@ pub struct TrimReport {
     pub eviction_count: usize,
     /// One record for each removed block or unread stretch, in the order of removal.
     pub records: Vec<EvictionRecord>,
+    /// One record for each text that was made shorter, in the order in which that was done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shortened: Vec<ShortenedRecord>,
     /// Where the blocks were trimmed to several accounts: each of them, in the order in which they were trimmed to last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<TrimmedAccount>,
