@@ -43,7 +43,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Builds the exact messages that a language model receives, by rules that are files.
 #[derive(Debug, Parser)]
-#[command(name = "tapster", version, about, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "tapster", version, about, arg_required_else_help = true, after_help = AFTER_HELP)]
 struct Cli {
     #[command(flatten)]
     globals: GlobalArgs,
@@ -51,18 +51,16 @@ struct Cli {
     verb: Verb,
 }
 
-const EXAMPLES: &str = "\
+const AFTER_HELP: &str = "\
 Examples:
   tapster build examples/hello            the payload of an example
   tapster explain examples/hello          where each block came from
   tapster check rules/base                every mistake of a pack
 
-Environment:
-  TAPSTER_PACKS       folders of packs, searched before `./rules`
-  TAPSTER_TEMPLATES   the folder of templates [default: `./templates`]
-  TAPSTER_STORE       the database of sessions [default: `./tapster.db`]
-  TAPSTER_CACHE       the folder that remembers checked rules [default: `tapster` among your caches; empty: none]
-  NO_COLOR            no colours
+Environment (more in docs/reference/command-line.md):
+  TAPSTER_PACKS   folders of packs, searched before `./rules`
+  TAPSTER_CACHE   the folder of checked rules, which are not checked again
+  NO_COLOR        anything: no colours
 
 Exit codes: 0 done, 1 it ran and the answer is no, 2 it could not run.";
 

@@ -20,7 +20,7 @@ pub struct Io<'a> {
     pub err: &'a mut dyn Write,
     /// Whether diagnostics go to a terminal.
     pub terminal: bool,
-    /// The environment: `NO_COLOR`, `TERM`, `TAPSTER_PACKS`, `TAPSTER_STORE`, `TAPSTER_TEMPLATES`.
+    /// The environment: `NO_COLOR`, `TERM`, `TAPSTER_PACKS` and the like.
     pub env: &'a dyn Fn(&str) -> Option<OsString>,
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::limits;
-use crate::model::plan::{EvictionRecord, PlanTrace, ShortenedRecord, TrimReport, TrimmedAccount};
+use crate::model::plan::{EvictionRecord, PlanTrace, ShorteningRecord, TrimReport, TrimmedAccount};
 use crate::model::{Map, Plan, PlanBlock, Scene, Value, budget};
 use crate::pack::Ruleset;
 use crate::terms::ledger::{self, LedgerEviction, LedgerShortening, TrimmedList, whole_tokens};
@@ -91,7 +91,9 @@ fn report(st: &BuildState, kept: f64, trimmed: Option<&TrimmedList>) -> Result<O
     let accounts = accounts.map(|by| trimmed_account(st, by)).collect::<Result<_, _>>()?;
     let ledger = st.ledger.borrow();
     let evictions = ledger.records.iter().map(|r| r.tokens);
-    let gone: f64 = evictions.chain(ledger.shortened.iter().map(|r| r.tokens - r.left)).sum();
+    let is_counted = |r: &&LedgerShortening| (r.list, r.account) == (trimmed_list, *account);
+    let saved = ledger.shortened.iter().filter(is_counted).map(|r| r.tokens - r.tokens_after);
+    let gone: f64 = evictions.chain(saved).sum();
     Ok(Some(TrimReport {
         strategy: strategy(pass),
         account: st.rules.accounts.get(*account).map(|a| a.name.to_string()).unwrap_or_default(),
@@ -123,7 +125,7 @@ pub(super) fn evicted(record: &LedgerEviction) -> EvictionRecord {
     EvictionRecord { id, tokens: whole_tokens(tokens), group, group_eviction, pass, unread }
 }
 
-fn shortened(record: &LedgerShortening) -> ShortenedRecord {
-    let LedgerShortening { id, tokens, left, group, pass } = record.clone();
-    ShortenedRecord { id, tokens: whole_tokens(tokens), left: whole_tokens(left), group, pass }
+fn shortened(record: &LedgerShortening) -> ShorteningRecord {
+    let LedgerShortening { id, tokens, tokens_after, group, pass, .. } = record.clone();
+    ShorteningRecord { id, tokens: whole_tokens(tokens), tokens_after: whole_tokens(tokens_after), group, pass }
 }

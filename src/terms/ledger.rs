@@ -103,7 +103,11 @@ pub struct LedgerShortening {
     /// What it cost before, in tokens.
     pub tokens: f64,
     /// What it costs with the shorter text, in tokens.
-    pub left: f64,
+    pub tokens_after: f64,
+    /// The list that it is in.
+    pub list: usize,
+    /// The account that it was made shorter for.
+    pub account: usize,
     /// Its budget group.
     pub group: String,
     /// The pass that made it shorter.

@@ -337,14 +337,15 @@ impl UnreadShape {
             Cond::Any(list) => self.fold(list, true, env)?,
             Cond::Not(c) => self.judge(c, env)?.map(|b| !b),
             Cond::Test { subject: Expr::Field(f), test, condition: false } if f.up == 0 && self.fixed(f.field.as_ref().map(|f| f.0)) => {
-                if test.operands().iter().any(|e| e.refers(0)) {
+                if test.operands().iter().any(|e| e.refers(0) || e.draws()) {
                     None
                 } else {
                     let probe = env.inner(CurrentItem::Item(&self.known, 0));
                     Some(test.holds(&probe.field(f)?, &probe)?)
                 }
             }
-            other if !other.refers(0) => Some(other.holds(env)?),
+            // each item draws for itself
+            other if !other.refers(0) && !other.draws() => Some(other.holds(env)?),
             _ => None,
         })
     }
@@ -511,11 +512,11 @@ impl BuildState {
     }
 
     /// What all unread items of a list say about a condition: that it holds, or that it does not; `None` if that depends on
-    /// the item, or if the condition fails, which is then left to whoever reads the items.
+    /// the item. If the condition fails, the list is read: it then fails at its items, as it does in a short list.
     pub fn judge_unread(&self, id: usize, cond: &Cond, env: &Env<'_>) -> Result<Option<bool>, EvalFault> {
         let shape = self.with_list(id, |list| list.unread.as_ref().map(|unread| unread.shape.clone())).flatten();
         match shape.unwrap_or_default().judge(cond, env) {
-            Err(fault) if !fault.is_bound() => Ok(None),
+            Err(fault) if !fault.is_bound() => self.load_all(id).map(|()| None),
             judged => judged,
         }
     }
@@ -556,7 +557,7 @@ impl BuildState {
         loop {
             let Some(at) = self.list(id).unread_at() else { return Ok(()) };
             let mut met = 0;
-            let mut settled = false;
+            let (mut settled, mut fails) = (false, false);
             {
                 let items = self.list(id);
                 let seq = items.seq();
@@ -578,10 +579,19 @@ impl BuildState {
                         settled = true;
                         break;
                     }
-                    if select.chooses(&here, enabled)? {
-                        met += 1;
+                    match select.filter.as_ref().map_or(Ok(true), |filter| here.holds(filter)) {
+                        Ok(held) => met += usize::from(held),
+                        Err(fault) if env.memo.pass.spares && !fault.is_bound() => {
+                            fails = true;
+                            break;
+                        }
+                        Err(fault) => return Err(fault),
                     }
                 }
+            }
+            if fails {
+                // the selection warns of each item, as in a short list
+                return self.load_all(id);
             }
             if settled || wanted.is_some_and(|w| met >= w) {
                 return Ok(());

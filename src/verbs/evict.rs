@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 
 use crate::diag::Code;
 use crate::model::item::core;
-use crate::model::{Item, Term, Value};
+use crate::model::{FieldId, Item, Term, Value};
 use crate::syntax::CompileContext;
 use crate::terms::ledger::{self, LedgerEviction, LedgerShortening};
 use crate::terms::lists::UnreadRest;
@@ -109,6 +109,8 @@ impl EvictTerms {
         let plain = plain && select.skip.is_none() && select.take.is_none() && self.shorter.is_none() && self.cut.is_none();
         let candidates = judged(&select.filter, true)?.filter(|_| plain);
         match (candidates, judged(&self.spare, false)?) {
+            // a condition that fails for all has made the list be read
+            _ if !st.has_unread(list) => Ok(()),
             (Some(false), _) | (_, Some(true)) => self.read_until_over(run, st, size),
             (Some(true), Some(false))
                 if select.from == SelectEnd::First
@@ -196,7 +198,7 @@ impl EvictTerms {
                             && let Some((short, rest)) = self.cut_item(point, item, cost - (total - size), &env)?
                         {
                             total -= cost - rest;
-                            cut.push((*n, short, [cost, rest]));
+                            cut.push(self.shortening(*n, short, [cost, rest], run));
                             continue;
                         }
                         run.tell(item, [("needs", Value::Num(cost)), ("over", Value::Num(total - size)), ("size", Value::Num(size))]);
@@ -239,7 +241,7 @@ impl EvictTerms {
                     let cost = ledger::cost(&env, self.account, &short)?;
                     if cost < long {
                         total -= long - cost;
-                        changed.push((n, short, [long, cost]));
+                        changed.push(self.shortening(n, short, [long, cost], run));
                     }
                 }
             }
@@ -267,6 +269,17 @@ impl EvictTerms {
         match fits.checked_sub(1).and_then(|last| ends.get(last)) {
             Some(end) => cost_at(*end).map(Some),
             None => Ok(None),
+        }
+    }
+
+    /// An item with a shorter text, and what it cost before and costs now.
+    fn shortening(&self, place: usize, item: Item, [tokens, tokens_after]: [f64; 2], run: &PassRun<'_>) -> ShortenedItem {
+        let [id, group] = [core::ID, core::GROUP].map(|field| text_of(&item, field));
+        let pass = run.pass.id.to_string();
+        ShortenedItem {
+            place,
+            item,
+            record: LedgerShortening { id, tokens, tokens_after, list: run.list, account: self.account, group, pass },
         }
     }
 
@@ -310,14 +323,21 @@ fn item_with_text(item: &Item, text: &Value) -> Item {
     item
 }
 
-/// Replaces items by others with shorter texts, each with what it cost before and costs now.
-fn replace_items(run: &PassRun<'_>, st: &mut BuildState, changed: Vec<(usize, Item, [f64; 2])>) {
-    for (n, item, [tokens, left]) in changed {
+/// An item with a shorter text.
+struct ShortenedItem {
+    /// Its index in the list.
+    place: usize,
+    item: Item,
+    record: LedgerShortening,
+}
+
+/// Puts items with shorter texts into the list, and records them.
+fn replace_items(run: &PassRun<'_>, st: &mut BuildState, shortened: Vec<ShortenedItem>) {
+    for ShortenedItem { place, item, record } in shortened {
         run.note(&item, "shaped", st);
-        let LedgerEviction { id, group, pass, .. } = record(&item, tokens, false, &run.pass.id);
-        st.ledger.borrow_mut().shortened.push(LedgerShortening { id, tokens, left, group, pass });
-        if let Some(place) = st.list_mut(run.list).items.get_mut(n) {
-            *place = item;
+        st.ledger.borrow_mut().shortened.push(record);
+        if let Some(old) = st.list_mut(run.list).items.get_mut(place) {
+            *old = item;
         }
     }
 }
@@ -384,8 +404,12 @@ pub(super) fn leave_out_unread(run: &PassRun<'_>, st: &mut BuildState, id: Strin
 
 /// The record of an evicted item.
 pub(super) fn record(item: &Item, tokens: f64, bundled: bool, pass: &str) -> LedgerEviction {
-    let text = |id| item.get(id).map(|v| v.to_text().to_string()).unwrap_or_default();
-    LedgerEviction { id: text(core::ID), tokens, group: text(core::GROUP), group_eviction: bundled, pass: pass.to_owned(), unread: None }
+    let [id, group] = [core::ID, core::GROUP].map(|field| text_of(item, field));
+    LedgerEviction { id, tokens, group, group_eviction: bundled, pass: pass.to_owned(), unread: None }
+}
+
+fn text_of(item: &Item, field: FieldId) -> String {
+    item.get(field).map(|v| v.to_text().to_string()).unwrap_or_default()
 }
 
 /// Disables items and records them.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::model::Item;
 use crate::terms::lists::{LocalChange, ReadElement};
 use crate::terms::select::{SelectEnd, SelectSequence, pass_env};
-use crate::terms::{BuildState, CurrentItem, Env, EvalFault, PassReasons};
+use crate::terms::{BuildState, Cond, CurrentItem, Env, EvalFault, PassReasons};
 
 use super::pass::{CompiledPass, FailurePolicy, HistoryDemand, ItemChange, PassRun};
 
@@ -33,7 +33,13 @@ fn ready(run: &PassRun<'_>, each: Option<&dyn ItemChange>, st: &BuildState) -> R
     if !st.has_unread(list) || untouched(run, st)? {
         return Ok(());
     }
-    if let Some(each) = each.filter(|_| pass.select.is_local() && !pass.reads.index) {
+    // a filter that fails for all has made the list be read
+    if !st.has_unread(list) {
+        return Ok(());
+    }
+    // items are read from the newest on, and a filter that draws is asked of them in their order
+    let draws = pass.select.filter.as_ref().is_some_and(Cond::draws);
+    if let Some(each) = each.filter(|_| pass.select.is_local() && !pass.reads.index && !draws) {
         // items that are numbered must be read in the order in which they are visited, which is from the newest end
         let newest_first = pass.select.from == SelectEnd::Last && st.begins_unread(list);
         if !each.numbers() || newest_first {

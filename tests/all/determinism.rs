@@ -551,8 +551,8 @@ fn a_trim_report_says_what_was_made_shorter() {
     let outcome = tapster::run(&rules, "shorter", &Scene::new(&json!({})), &[("blocks", blocks)]).unwrap();
     let report = json!(outcome.trim_report("blocks").unwrap().unwrap());
     let shortened = json!([
-        { "id": "1", "tokens": 4, "left": 1, "group": "lore", "pass": "shorter/evict" },
-        { "id": "2", "tokens": 3, "left": 2, "group": "", "pass": "shorter/evict" },
+        { "id": "1", "tokens": 4, "tokens_after": 1, "group": "lore", "pass": "shorter/evict" },
+        { "id": "2", "tokens": 3, "tokens_after": 2, "group": "", "pass": "shorter/evict" },
     ]);
     assert_eq!(report["shortened"], shortened);
     assert_eq!((&report["records"][0]["id"], &report["records"][0]["tokens"]), (&json!("1"), &json!(1)));
@@ -599,15 +599,44 @@ fn long_lists_say_what_short_ones_say() {
 /// A filter that fails for every item does so for each, although a long list has not been read before.
 #[test]
 fn unread_items_fail_as_read_ones_do() {
-    for filter in [r#"where = "= int('abc') == 3""#, r#"where = { price = { ge = "= int('abc')" } }"#, r#"where = "= price > int('abc')""#] {
+    let filters = [
+        r#"where = "= int('abc') == 3""#,
+        r#"where = { price = { ge = "= int('abc')" } }"#,
+        r#"where = "= price > int('abc')""#,
+        r#"where = "= int(mark) == 3""#,
+    ];
+    for (filter, end) in filters.iter().flat_map(|filter| ["", "end = \"last\"\ntake = 2"].map(|end| (filter, end))) {
         for count in [3, 60] {
             let notes: Vec<Json> = (0..count).map(|n| json!({ "mark": format!("m{n}"), "price": 10 + n })).collect();
-            let tried = |policy: &str| passed_after("", &format!("do = \"drop\"\n{policy}\n{filter}"), &notes);
-            assert_eq!(tried("on_error = \"skip\"").unwrap().len(), count, "{filter}");
-            assert_eq!(tried("on_error = \"keep\"").unwrap().len(), 1, "{count} {filter}");
-            assert!(tried("").is_err(), "{count} {filter}");
+            let tried = |policy: &str| passed_after("", &format!("do = \"order\"\nby = [\"price\"]\n{policy}\n{filter}\n{end}"), &notes);
+            // a drop waits until an order reads the list
+            let read = "[[pass]]\nname = \"notes/read\"\ndo = \"order\"\nby = [\"price\"]";
+            let dropped = |policy: &str| passed_after("", &format!("do = \"drop\"\n{policy}\n{filter}\n{end}\n{read}"), &notes);
+            for said in [tried("on_error = \"skip\""), dropped("on_error = \"skip\"")] {
+                assert_eq!(said.unwrap().len(), count, "{filter} {end}");
+            }
+            assert_eq!(tried("on_error = \"keep\"").unwrap().len(), 1, "{count} {filter} {end}");
+            assert!(tried("").is_err(), "{count} {filter} {end}");
         }
     }
+}
+
+/// A condition that draws is asked of each item, and not once of all that are unread.
+#[test]
+fn unread_items_draw_as_read_ones_do() {
+    let notes: Vec<Json> = (0..60).map(|n| json!({ "mark": format!("m{n}"), "price": n })).collect();
+    let read = "[[pass]]\nname = \"notes/read\"\ndo = \"order\"\nby = [\"price\"]\n";
+    let drawn = r#"where = { of = "$known", draw = { roll = 0.5 } }"#;
+    let left = |before: &str| {
+        let tried = format!(
+            "do = \"drop\"\n{drawn}\n[[pass]]\nname = \"notes/said\"\ndo = \"require\"\nwhere = {{ price = {{ ge = 0 }} }}\n\
+                             that = false\nlevel = \"warn\"\nmessage = \"{{{{@mark}}}}\""
+        );
+        passed_after(before, &tried, &notes)
+    };
+    let said = left(read).unwrap();
+    assert!((5..30).contains(&said.len()), "{said:?}");
+    assert_eq!(left("").unwrap(), said);
 }
 
 /// A set of values is asked as the list is that it was made of.

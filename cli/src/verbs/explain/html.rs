@@ -227,6 +227,10 @@ fn missing(report: &Json) -> Vec<Json> {
         let what = unread.unwrap_or_else(|| named(r, "a block without an id"));
         json!({ "what": what, "tokens": r["tokens"], "why": r["reason"], "event": r, "group": r["group"] })
     });
+    let shortened = list(&report["trim_report"]["shortened"]).iter().map(|r| {
+        let saved = r["tokens"].as_u64().unwrap_or_default().saturating_sub(r["tokens_after"].as_u64().unwrap_or_default());
+        json!({ "what": named(r, "a block without an id"), "tokens": saved, "why": "made shorter", "event": r, "group": r["group"] })
+    });
     let lost = list(&report["lost"]).iter().map(|r| json!({ "what": r["id"], "why": "lost its place", "event": r }));
     // what nothing asked for is not missed: a way led to these, and then something stopped them
     let lore = list(&report["lore"]).iter().filter(|entry| entry["active"] != true && entry["searched"].is_null());
@@ -237,7 +241,7 @@ fn missing(report: &Json) -> Vec<Json> {
     let gone = list(&report["gone"]).iter();
     let gone = gone
         .map(|r| json!({ "what": named(r, "an item without an id"), "list": r["list"], "why": r["did"], "event": r, "text": r["text"] }));
-    trimmed.chain(lost).chain(lore).chain(gone).collect()
+    trimmed.chain(shortened).chain(lost).chain(lore).chain(gone).collect()
 }
 
 /// The payload as JSON that can be copied: characters that would not be seen are written as escapes of JSON. `false` for one

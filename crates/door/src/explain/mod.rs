@@ -80,7 +80,7 @@ pub fn as_text(plan: &Plan, rules: &Ruleset) -> String {
     push_section(&mut out, "trimmed", plan.evicted().iter().map(|r| evicted_row(r, rules)).collect());
     let shortened = plan.trim_report.iter().flat_map(|trim| &trim.shortened);
     let shortened = shortened.map(|r| {
-        vec![one_line(&r.id), format!("{} of {} tokens", r.left, r.tokens), r.group.clone(), pass_with_place(&r.pass, rules)]
+        vec![one_line(&r.id), format!("{} of {} tokens", r.tokens_after, r.tokens), r.group.clone(), pass_with_place(&r.pass, rules)]
     });
     push_section(&mut out, "made shorter", shortened.collect());
     push_section(

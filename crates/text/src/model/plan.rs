@@ -39,13 +39,13 @@ impl EvictionRecord {
 
 /// One block whose text trimming made shorter.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct ShortenedRecord {
+pub struct ShorteningRecord {
     /// The id of the block.
     pub id: String,
     /// What it cost before, in tokens: rounded up where the pack's ruler gives fractions.
     pub tokens: u64,
     /// What it costs with its shorter text, in tokens, rounded up.
-    pub left: u64,
+    pub tokens_after: u64,
     /// The budget group of the block.
     pub group: String,
     /// The pass that made it shorter, as `program/pass`.
@@ -71,9 +71,10 @@ pub struct TrimReport {
     pub eviction_count: usize,
     /// One record for each removed block or unread stretch, in the order of removal.
     pub records: Vec<EvictionRecord>,
-    /// One record for each text that was made shorter, in the order in which that was done.
+    /// One record for each text that was made shorter, in the order in which that was done; a block may get several, and be
+    /// removed afterwards.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub shortened: Vec<ShortenedRecord>,
+    pub shortened: Vec<ShorteningRecord>,
     /// Where the blocks were trimmed to several accounts: each of them, in the order in which they were trimmed to last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<TrimmedAccount>,
