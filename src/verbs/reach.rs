@@ -50,7 +50,7 @@ fn ready(run: &PassRun<'_>, each: Option<&dyn ItemChange>, st: &BuildState) -> R
             return queue(run, each, st);
         }
     }
-    if pass.select.is_tail() && !pass.reads.index {
+    if pass.select.is_tail() && !pass.reads.index && !draws {
         return st.read_tail(list, &pass.select, false, &run.env(st));
     }
     st.load_all(list)

@@ -227,7 +227,7 @@ fn missing(report: &Json) -> Vec<Json> {
         let what = unread.unwrap_or_else(|| named(r, "a block without an id"));
         json!({ "what": what, "tokens": r["tokens"], "why": r["reason"], "event": r, "group": r["group"] })
     });
-    let shortened = list(&report["trim_report"]["shortened"]).iter().map(|r| {
+    let shortened = list(report.pointer("/trim_report/shortened").unwrap_or(&Json::Null)).iter().map(|r| {
         let saved = r["tokens"].as_u64().unwrap_or_default().saturating_sub(r["tokens_after"].as_u64().unwrap_or_default());
         json!({ "what": named(r, "a block without an id"), "tokens": saved, "why": "made shorter", "event": r, "group": r["group"] })
     });
