@@ -59,7 +59,7 @@ Examples:
 
 Environment (more in docs/reference/command-line.md):
   TAPSTER_PACKS   folders of packs, searched before `./rules`
-  TAPSTER_CACHE   the folder of checked rules, which are not checked again
+  TAPSTER_CACHE   the folder in which `build` remembers rules without mistakes
   NO_COLOR        anything: no colours
 
 Exit codes: 0 done, 1 it ran and the answer is no, 2 it could not run.";
